@@ -1,0 +1,75 @@
+/*
+ * base/loop.h - one event loop: descriptors, timers, signals, children, look-ups
+ *
+ * libuv behind a small door. Everything that can happen is a watch with a
+ * callback and a cookie. A watch may be ended from any callback, its own
+ * included; after watch_end() its callback is not called again. Freeing the
+ * loop ends all watches. One thread only.
+ */
+#ifndef BASE_LOOP_H
+#define BASE_LOOP_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+struct loop;
+struct watch;
+struct addrinfo;
+
+#define LOOP_READ 1u
+#define LOOP_WRITE 2u
+#define LOOP_HUP 4u	/* the peer closed; reported beside READ where the kernel tells */
+
+struct loop *loop_new(struct err *err);
+void loop_free(struct loop *loop);
+
+int loop_run(struct loop *loop);	/* until loop_stop() or nothing is left to wait for */
+void loop_stop(struct loop *loop);
+
+/* loop_fd() - @fn(cookie, fd, ready events) whenever @fd is ready; @fd stays the caller's and must outlive the watch */
+struct watch *loop_fd(struct loop *loop, int fd, unsigned int events,
+		      void (*fn)(void *cookie, int fd, unsigned int ready), void *cookie);
+int watch_events(struct watch *w, unsigned int events);	/* change interest; 0 pauses */
+
+struct watch *loop_timer(struct loop *loop, uint64_t first_ms, uint64_t repeat_ms,
+			 void (*fn)(void *cookie), void *cookie);	/* repeat 0: once, then it ends itself */
+struct watch *loop_signal(struct loop *loop, int signum,
+			  void (*fn)(void *cookie, int signum), void *cookie);
+
+/* loop_work() - run @work on a pool thread, then @done on the loop's; ending it suppresses @done */
+struct watch *loop_work(struct loop *loop, void (*work)(void *cookie),
+			void (*done)(void *cookie), void *cookie);
+
+/**
+ * loop_resolve() - Look a name up without blocking
+ * @fn:	gets the list (borrowed for the call) or NULL and a getaddrinfo(3) error
+ */
+struct watch *loop_resolve(struct loop *loop, const char *host, uint16_t port,
+			   void (*fn)(void *cookie, const struct addrinfo *list, int eai),
+			   void *cookie);
+
+/* loop_spawn() - a child process, its descriptors exactly those named */
+struct spawn {
+	const char *file;		/* looked up on PATH if it has no slash */
+	char *const *argv;		/* ends in NULL */
+	char *const *env;		/* NULL: ours */
+	const char *cwd;		/* NULL: ours */
+	const int *fds;			/* fds[i] of ours becomes i of the child's; -1: closed (/dev/null for 0..2) */
+	int nfds;			/* at least 3 */
+	int new_session;		/* setsid() */
+};
+
+/**
+ * @exited:	called once, with wait status decoded: signal 0 and the exit
+ *		status, or the signal that ended it. Then the watch ends itself.
+ * @ret_pid:	the child's pid
+ * Return: a watch, or NULL with @err. Ending the watch forgets the child, it does not kill it.
+ */
+struct watch *loop_spawn(struct loop *loop, const struct spawn *sp,
+			 void (*exited)(void *cookie, int status, int signum), void *cookie,
+			 pid_t *ret_pid, struct err *err);
+
+void watch_end(struct watch *w);	/* NULL is fine */
+
+#endif

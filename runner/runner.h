@@ -1,0 +1,95 @@
+/*
+ * runner/runner.h - start a command as a SandboxSpec says, through an adapter
+ *
+ * Adapters: native (bubblewrap, agate-init, the broker, the egress helper) and
+ * none (the same events and environment, no confinement). The spec is the whole
+ * contract, so another adapter needs no new policy.
+ *
+ * Life of a run: runner_start() returns at once; ops->started, output, violation
+ * and at last ops->ended come from the loop, ended exactly once and after the
+ * last byte of output. runner_kill() may be called at any time before that.
+ */
+#ifndef RUNNER_RUNNER_H
+#define RUNNER_RUNNER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/event.h"
+
+struct err;
+struct json;
+struct loop;
+struct sandbox_spec;
+struct runner_run;
+
+enum backend { BACKEND_NONE, BACKEND_NATIVE, BACKEND_MICROVM, BACKEND_NUM };
+
+const char *backend_name(enum backend b);
+/* backend_parse() - NULL and unknown words are none, "docker" is native, as the seeds have it */
+enum backend backend_parse(const char *word);
+
+enum run_state { RUN_CREATED, RUN_WARM, RUN_ACTIVE, RUN_SUSPENDED, RUN_DESTROYED, RUN_ERROR, RUN_STATE_NUM };
+const char *run_state_name(enum run_state s);
+
+/* How a run ended. */
+enum end_kind {
+	END_EXITED,	/* status is the command's */
+	END_SIGNALED,	/* status is the signal that ended it */
+	END_TIMEOUT,	/* we killed it at its wall time */
+	END_KILLED,	/* somebody asked for it: runner_kill() */
+	END_NO_COMMAND,	/* the command could not be executed; err says why */
+	END_FAILED,	/* agate could not set it up or lost a helper; err says why */
+	END_LIMIT,	/* a resource limit ended it; err says which */
+	END_NUM
+};
+
+struct run_end {
+	enum end_kind kind;
+	int status;
+	const struct err *err;	/* borrowed for the call; NULL unless the kind says so */
+};
+
+struct run_ops {
+	void (*started)(void *cookie, int64_t pid);	/* the command runs; host pid, 0 unknown */
+	/* @stream 1 or 2; only when io.capture is set */
+	void (*output)(void *cookie, int stream, const char *data, size_t len);
+	void (*violation)(void *cookie, const struct violation *v);
+	void (*event)(void *cookie, const struct event *ev);	/* egress connections, warnings */
+	void (*ended)(void *cookie, const struct run_end *end);
+};
+
+struct run_params {
+	const struct sandbox_spec *spec;	/* borrowed until ended */
+	char *const *argv;			/* the command, ends in NULL; looked up on the PATH inside */
+	char *const *env;			/* its whole environment, ends in NULL */
+	int capture;				/* 0: our own descriptors 0 to 2 are the command's; 1: output through ops->output */
+	const char *hosts_file;			/* name → address for the egress helper; may be NULL */
+	const char *run_dir;			/* private directory of this run, host side */
+	const char *agate_path;			/* our own binary and agate-init, absolute */
+	const char *init_path;
+	int net_log;				/* report allowed connections as events */
+	const struct run_ops *ops;
+	void *cookie;
+};
+
+struct runner {
+	enum backend backend;
+	/* probe: 0 usable here; -1 err says what is missing and hints how to get it */
+	int (*probe)(struct err *err);
+	int (*start)(struct loop *loop, const struct run_params *p, struct runner_run **ret, struct err *err);
+	void (*kill)(struct runner_run *run, int signum);	/* deliver; SIGKILL ends the whole tree */
+	void (*free)(struct runner_run *run);			/* after ended, or to abandon: kills */
+};
+
+extern const struct runner runner_native, runner_none;
+
+/**
+ * runner_choose() - The adapter for a wish
+ * @wish:	"on": native where the host offers it, else none; "require" or an
+ *		explicit backend: that or fail; "off": none
+ * @ret_note:	one line for the boot message, static or kept inside
+ */
+int runner_choose(const char *wish, const struct runner **ret, const char **ret_note, struct err *err);
+
+#endif
