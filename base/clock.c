@@ -25,13 +25,14 @@ int64_t clock_wall_us(void)
 
 void clock_text(int64_t us, char ret[CLOCK_TEXT_SIZE])
 {
-	time_t s = us / 1000000;
+	time_t s = us / 1000000 - (us % 1000000 < 0);
+	unsigned int fraction = (unsigned int)(us - s * 1000000) % 1000000;
 	struct tm tm;
-	char day[24];
+	char day[20] = "";
 
 	gmtime_r(&s, &tm);
 	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(ret, CLOCK_TEXT_SIZE, "%.19s.%06dZ", day, (int)(us % 1000000));
+	snprintf(ret, CLOCK_TEXT_SIZE, "%.19s.%06uZ", day, fraction);
 }
 
 void clock_fix(int64_t us)

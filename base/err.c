@@ -25,18 +25,24 @@ int err_set(struct err *err, enum err_code code, int sys, const char *fmt, ...)
 
 int err_wrap(struct err *err, const char *fmt, ...)
 {
-	char front[sizeof(err->msg)], old[sizeof(err->msg)];
+	char front[sizeof(err->msg)];
 	va_list ap;
+	size_t n, old;
 
 	if (!err)
 		return -1;
-	memcpy(old, err->msg, sizeof(old));
 	va_start(ap, fmt);
-	vsnprintf(front, sizeof(front), fmt, ap);
+	vsnprintf(front, sizeof(front) - 2, fmt, ap);
 	va_end(ap);
-	/* The reason matters more than the context: cut the front, not the end. */
-	if (strlen(front) + 2 + strlen(old) < sizeof(err->msg))
-		snprintf(err->msg, sizeof(err->msg), "%s: %s", front, old);
+	n = strlen(front);
+	memcpy(front + n, ": ", 2);
+	n += 2;
+	old = strlen(err->msg);
+	/* The reason matters more than the context: without room for both, it stays alone. */
+	if (n + old >= sizeof(err->msg))
+		return -1;
+	memmove(err->msg + n, err->msg, old + 1);
+	memcpy(err->msg, front, n);
 	return -1;
 }
 
