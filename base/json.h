@@ -22,7 +22,7 @@ struct json;	/* in truth a cJSON */
 
 struct json_limits {
 	size_t max_bytes;	/* 0: 16 MiB */
-	unsigned int max_depth;	/* 0: 64 */
+	unsigned int max_depth;	/* 0: 64; never over 500 */
 };
 
 enum json_type { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT, JSON_NONE };
@@ -58,7 +58,13 @@ int json_strv(const struct json *j, struct strv *ret);	/* appends an array of st
  */
 int json_only(const struct json *obj, const char *const known[], const char *what, struct err *err);
 
-/* --- building: each returns the new node (owned by its parent) or NULL when out of memory --- */
+/*
+ * --- building ---
+ *
+ * Each returns the new node (owned by its parent) or NULL when out of memory or
+ * @to is NULL or of the wrong type, so calls can be chained. @key is for objects
+ * and NULL for arrays; adding one key twice is the caller's mistake.
+ */
 struct json *json_new_object(void);
 struct json *json_new_array(void);
 struct json *json_add_object(struct json *to, const char *key);	/* key NULL: append to an array */
@@ -70,7 +76,7 @@ struct json *json_add_null(struct json *to, const char *key);
 struct json *json_add_strv(struct json *to, const char *key, const struct strv *sv);
 struct json *json_add_copy(struct json *to, const char *key, const struct json *what);
 
-/* --- writing --- */
+/* --- writing: control bytes come out as \u00xx, so a line is safe on a terminal --- */
 char *json_print(const struct json *j);			/* one line, members as added; caller's to free() */
 char *json_print_canonical(const struct json *j);	/* one line, members sorted by key at all depths */
 char *json_print_pretty(const struct json *j);

@@ -24,26 +24,49 @@ struct addrinfo;
 struct loop *loop_new(struct err *err);
 void loop_free(struct loop *loop);
 
-int loop_run(struct loop *loop);	/* until loop_stop() or nothing is left to wait for */
+int loop_run(struct loop *loop);	/* until loop_stop() (1) or nothing is left to wait for (0) */
 void loop_stop(struct loop *loop);
 
-/* loop_fd() - @fn(cookie, fd, ready events) whenever @fd is ready; @fd stays the caller's and must outlive the watch */
+/*
+ * Each maker below answers NULL with errno set when it cannot: out of memory,
+ * or as told there.
+ */
+
+/**
+ * loop_fd() - Call @fn whenever @fd is ready
+ * @fd:		stays the caller's, its flags as they are; may be closed as soon as
+ *		the watch has ended. One watch a descriptor.
+ * @ready:	an error shows as all that was asked for plus LOOP_HUP: read or
+ *		write to learn which, then end the watch
+ *
+ * EPERM: a regular file, which is always ready; EEXIST: @fd has a watch.
+ */
 struct watch *loop_fd(struct loop *loop, int fd, unsigned int events,
 		      void (*fn)(void *cookie, int fd, unsigned int ready), void *cookie);
 int watch_events(struct watch *w, unsigned int events);	/* change interest; 0 pauses */
 
+/* loop_timer() - @repeat_ms 0: once, then it ends itself, so forget the pointer in @fn */
 struct watch *loop_timer(struct loop *loop, uint64_t first_ms, uint64_t repeat_ms,
-			 void (*fn)(void *cookie), void *cookie);	/* repeat 0: once, then it ends itself */
+			 void (*fn)(void *cookie), void *cookie);
 struct watch *loop_signal(struct loop *loop, int signum,
 			  void (*fn)(void *cookie, int signum), void *cookie);
 
-/* loop_work() - run @work on a pool thread, then @done on the loop's; ending it suppresses @done */
+/**
+ * loop_work() - Run @work on a pool thread, then @done on the loop's
+ *
+ * Then the watch ends itself. Ending it before suppresses @done, and @work too
+ * if it has not begun; if it has, it goes on, and @cookie must stay until then
+ * (loop_free() waits for it).
+ */
 struct watch *loop_work(struct loop *loop, void (*work)(void *cookie),
 			void (*done)(void *cookie), void *cookie);
 
 /**
  * loop_resolve() - Look a name up without blocking
- * @fn:	gets the list (borrowed for the call) or NULL and a getaddrinfo(3) error
+ * @fn:	gets the list (borrowed for the call) or NULL and a getaddrinfo(3) error;
+ *	then the watch ends itself
+ *
+ * A name that cannot be one (too long, not IDNA) may already fail here.
  */
 struct watch *loop_resolve(struct loop *loop, const char *host, uint16_t port,
 			   void (*fn)(void *cookie, const struct addrinfo *list, int eai),
@@ -51,20 +74,26 @@ struct watch *loop_resolve(struct loop *loop, const char *host, uint16_t port,
 
 /* loop_spawn() - a child process, its descriptors exactly those named */
 struct spawn {
-	const char *file;		/* looked up on PATH if it has no slash */
+	const char *file;		/* looked up on the PATH of @env if it has no slash */
 	char *const *argv;		/* ends in NULL */
 	char *const *env;		/* NULL: ours */
 	const char *cwd;		/* NULL: ours */
 	const int *fds;			/* fds[i] of ours becomes i of the child's; -1: closed (/dev/null for 0..2) */
-	int nfds;			/* at least 3 */
+	int nfds;			/* 3 to 64 */
 	int new_session;		/* setsid() */
 };
 
 /**
+ * loop_spawn() - Start a program
  * @exited:	called once, with wait status decoded: signal 0 and the exit
  *		status, or the signal that ended it. Then the watch ends itself.
  * @ret_pid:	the child's pid
- * Return: a watch, or NULL with @err. Ending the watch forgets the child, it does not kill it.
+ *
+ * Marks every descriptor of ours above 2 close-on-exec. The child starts with
+ * default signal dispositions and an empty mask.
+ *
+ * Return: a watch, or NULL with @err ("cannot start 'x': No such file ...").
+ * Ending the watch forgets the child (which is still reaped), it does not kill it.
  */
 struct watch *loop_spawn(struct loop *loop, const struct spawn *sp,
 			 void (*exited)(void *cookie, int status, int signum), void *cookie,
