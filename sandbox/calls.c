@@ -71,8 +71,8 @@ static const uint32_t only_unix[] = { AF_UNIX };
 static const uint32_t inet_types[] = { SOCK_STREAM, SOCK_DGRAM };
 static const uint32_t only_stream[] = { SOCK_STREAM };
 static const uint32_t unix_connected[] = { SOCK_STREAM, SOCK_SEQPACKET };
-static const uint32_t inet_protocols[] = { 0, IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMPV6,
-					   262 /* MPTCP */ };
+static const uint32_t protocols[] = { 0, IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMPV6,
+				      262 /* MPTCP */ };
 static const uint32_t tcp_protocols[] = { 0, IPPROTO_TCP };
 static const uint32_t only_zero[] = { 0 };	/* NETLINK_ROUTE */
 
@@ -84,6 +84,9 @@ static const uint32_t personalities[] = { 0, 8, 0x20000, 0x20008, 0x40000, 0x400
 #define HAS(a, bits) { .test = CALL_HAS_BIT, .arg = (a), .value = (uint32_t)(bits) }
 #define NOT_IN(a, s) { .test = CALL_NOT_IN, .arg = (a), SET(s) }
 #define TYPE_NOT_IN(a, s) { .test = CALL_NOT_IN, .arg = (a), .mask = 0xf, SET(s) }
+
+/* Further rows for a protocol need to tell apart only what the first row lets pass. */
+#define PROTOCOL_NOT_IN(a, s) { .test = CALL_NOT_IN, .arg = (a), .mask = 0x13f, SET(s) }
 
 #define OPENS(c, ...) { .nr = SYS_##c, .name = #c, .kind = CALL_OPEN, .on = CALLS_FILES, .cond = { __VA_ARGS__ }, \
 	.reason = "creates or opens for writing: judged by name, and Landlock grants no such right" }
@@ -107,6 +110,8 @@ static const uint32_t personalities[] = { 0, 8, 0x20000, 0x20008, 0x40000, 0x400
 #define MODULES "loads code into the kernel"
 #define INJECTS "puts input into a terminal, or changes how it reads it"
 #define IOCTL_NAME "makes or removes a name behind Landlock's back"
+#define RAW "raw and packet sockets bypass the port rules"
+#define NO_NETNS "without a network namespace only TCP can be judged"
 #define FASTOPEN "connects without connect(2), so past the broker; clients fall back to connecting"
 
 /*
@@ -228,20 +233,15 @@ static const struct call table[] = {
 	QUIET_IF(sendmmsg, EOPNOTSUPP, FASTOPEN, HAS(3, TCP_FASTOPEN_FLAG)),
 	TOLD_IF(socket, EAFNOSUPPORT, 0, "this socket family has no use in a run, and leads to the host or the kernel",
 		NOT_IN(0, families)),
-	TOLD_IF(socket, EPERM, 0, "raw and packet sockets bypass the port rules", EQ(0, AF_INET), TYPE_NOT_IN(1, inet_types)),
-	TOLD_IF(socket, EPERM, 0, "raw and packet sockets bypass the port rules", EQ(0, AF_INET6), TYPE_NOT_IN(1, inet_types)),
-	TOLD_IF(socket, EPROTONOSUPPORT, 0, "rare protocols load kernel modules", EQ(0, AF_INET), NOT_IN(2, inet_protocols)),
-	TOLD_IF(socket, EPROTONOSUPPORT, 0, "rare protocols load kernel modules", EQ(0, AF_INET6), NOT_IN(2, inet_protocols)),
+	TOLD_IF(socket, EPROTONOSUPPORT, 0, "rare protocols load kernel modules", NOT_IN(2, protocols)),
 	TOLD_IF(socket, EPROTONOSUPPORT, 0, "only routing netlink is needed, to list addresses", EQ(0, AF_NETLINK),
-		NOT_IN(2, only_zero)),
-	TOLD_IF(socket, EPERM, CALLS_TCP_ONLY, "without a network namespace only TCP can be judged", EQ(0, AF_INET),
-		TYPE_NOT_IN(1, only_stream)),
-	TOLD_IF(socket, EPERM, CALLS_TCP_ONLY, "without a network namespace only TCP can be judged", EQ(0, AF_INET6),
-		TYPE_NOT_IN(1, only_stream)),
-	TOLD_IF(socket, EPROTONOSUPPORT, CALLS_TCP_ONLY, "without a network namespace only TCP can be judged", EQ(0, AF_INET),
-		NOT_IN(2, tcp_protocols)),
-	TOLD_IF(socket, EPROTONOSUPPORT, CALLS_TCP_ONLY, "without a network namespace only TCP can be judged", EQ(0, AF_INET6),
-		NOT_IN(2, tcp_protocols)),
+		PROTOCOL_NOT_IN(2, only_zero)),
+	TOLD_IF(socket, EPERM, 0, RAW, EQ(0, AF_INET), TYPE_NOT_IN(1, inet_types)),
+	TOLD_IF(socket, EPERM, 0, RAW, EQ(0, AF_INET6), TYPE_NOT_IN(1, inet_types)),
+	TOLD_IF(socket, EPERM, CALLS_TCP_ONLY, NO_NETNS, EQ(0, AF_INET), TYPE_NOT_IN(1, only_stream)),
+	TOLD_IF(socket, EPERM, CALLS_TCP_ONLY, NO_NETNS, EQ(0, AF_INET6), TYPE_NOT_IN(1, only_stream)),
+	TOLD_IF(socket, EPROTONOSUPPORT, CALLS_TCP_ONLY, NO_NETNS, EQ(0, AF_INET), PROTOCOL_NOT_IN(2, tcp_protocols)),
+	TOLD_IF(socket, EPROTONOSUPPORT, CALLS_TCP_ONLY, NO_NETNS, EQ(0, AF_INET6), PROTOCOL_NOT_IN(2, tcp_protocols)),
 	/* AF_UNIX turns SOCK_RAW into SOCK_DGRAM, so name the good ones. */
 	TOLD_IF(socket, ESOCKTNOSUPPORT, CALLS_NO_UNIX_DGRAM, "a datagram names its peer where no filter can see it",
 		EQ(0, AF_UNIX), TYPE_NOT_IN(1, unix_connected)),

@@ -1,0 +1,191 @@
+/*
+ * sandbox/init/broker.h - the broker: does each permitted act on the command's behalf
+ *
+ * The command may not create, rename, link or open for writing (Landlock); the
+ * filter hands such calls to us. For each we read what was asked from the
+ * caller's memory, find the place it names, judge that place, and act on
+ * descriptors: never on a path the command could still change. Answering
+ * "continue" is only done where the kernel itself still decides.
+ *
+ * We live in the command's mount and network namespaces but not in its pid
+ * namespace. Each worker thread has a file-system context of its own (umask and
+ * working directory); between calls its working directory is the host's /proc,
+ * so that "self/fd/N" names a descriptor of ours in calls without an *at form.
+ */
+#ifndef SANDBOX_INIT_BROKER_H
+#define SANDBOX_INIT_BROKER_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <linux/seccomp.h>
+
+#include "sandbox/calls.h"
+#include "sandbox/init/proto.h"
+#include "sandbox/names.h"
+
+struct zone {
+	enum zone_kind kind;
+	const char *path;
+	size_t len;
+	const char *rule;
+	int from_host;
+};
+
+struct broker {
+	int ctl;		/* to the supervisor */
+	int notify;		/* the filter's listener */
+	int proc;		/* the host's /proc, opened before we joined */
+	int root;		/* "/" of the command's mount namespace */
+	const struct blob_head *blob;
+	struct names names;
+	struct zone *zones;
+	size_t n_zones;
+	uint64_t *mounts;	/* ids of the namespace's mounts, sorted */
+	size_t n_mounts;
+	/* Readers act on places; a writer may move directories, and with them the
+	 * names that readers judged. Nobody else can: Landlock sees to that. */
+	pthread_rwlock_t tree;
+	pthread_mutex_t ctl_lock;
+};
+
+/* One call under way, on a worker's stack. */
+struct request {
+	struct broker *b;
+	const struct seccomp_notif *n;
+	const struct call *call;
+	pid_t tid;
+	const char *given;	/* the path as the program wrote it, for the record */
+};
+
+enum answer_kind { ANSWER_ERRNO, ANSWER_VALUE, ANSWER_CONTINUE, ANSWER_FD, ANSWER_LATER };
+
+struct answer {
+	enum answer_kind kind;
+	int err;	/* ERRNO */
+	int fd;		/* FD: ours, closed after it was handed over */
+	int cloexec;	/* FD */
+};
+
+static inline struct answer answer_errno(int err)
+{
+	return (struct answer){ .kind = ANSWER_ERRNO, .err = err, .fd = -1 };
+}
+
+static inline struct answer answer_continue(void)
+{
+	return (struct answer){ .kind = ANSWER_CONTINUE, .fd = -1 };
+}
+
+/* answer_result() - of a system call's 0 or -1 and errno */
+struct answer answer_result(int r);
+
+/* --- target.c: looking at the caller --- */
+
+/* target_read() - @len bytes from @addr of its memory; 0, or -1 and errno */
+int target_read(pid_t tid, uint64_t addr, void *to, size_t len);
+/* target_text() - a NUL-terminated string of at most @size bytes; its length, or -1 (ENAMETOOLONG, EFAULT) */
+ssize_t target_text(pid_t tid, uint64_t addr, char *to, size_t size);
+int target_alive(const struct request *r);	/* 1 if the notification is still valid */
+int target_umask(const struct request *r, mode_t *ret);
+/* target_ids() - thread group as we count, and both ids as the command counts */
+int target_ids(const struct request *r, pid_t *ret_tgid, pid_t *ret_inner_tgid, pid_t *ret_inner_tid);
+/* target_fd_flags() - the O_* flags of its descriptor @fd, or -1 */
+int target_fd_flags(const struct request *r, int fd);
+/* target_take_fd() - a copy of its descriptor @fd, or -1 */
+int target_take_fd(const struct request *r, int fd);
+
+/* --- walk.c: from a path to a place --- */
+
+struct place {
+	int dir;			/* O_PATH; the place's own: place_done() */
+	int object;			/* -1, or O_PATH of the thing itself when it was reached without a name */
+	int foreign;			/* object is not of this mount namespace (a descriptor the command was started with) */
+	int foreign_flags;		/* O_* flags of that descriptor, or -1 */
+	int must_be_dir;		/* the path ended in a slash */
+	char name[NAME_MAX + 1];	/* below dir; "" when only object counts */
+	char path[PATH_MAX];		/* where it is, as the command would see it; or "pipe:[1]" and the like */
+	const struct zone *zone;	/* of path; NULL for what is not in the tree */
+	const char *denied;		/* a rule met on the way, through a link, or by the place itself */
+};
+
+#define WALK_FOLLOW 1u	/* a link as last part is followed */
+#define WALK_EMPTY 2u	/* an empty path means the descriptor itself */
+
+/**
+ * walk() - Find the place a path names
+ * @at:		the caller's descriptor number or AT_FDCWD
+ * @resolve:	openat2(2) RESOLVE_ flags to hold to, or 0
+ *
+ * Return: 0, or -1 and the errno the caller should see. The last part need not exist.
+ */
+int walk(const struct request *r, int at, const char *path, unsigned int flags, uint64_t resolve,
+	 struct place *ret);
+/* walk_fd() - the place of the caller's open descriptor */
+int walk_fd(const struct request *r, int fd, struct place *ret);
+void place_done(struct place *p);
+
+static inline void own_place(struct place *p)
+{
+	place_done(p);
+}
+
+int mounts_load(struct broker *b);
+
+/* --- judge.c: what may be done there --- */
+
+const struct zone *zone_of(const struct broker *b, const char *path);
+/* judge_write() - 0 if it may be changed; else the errno, *ret_rule naming what decided */
+int judge_write(const struct request *r, const struct place *p, const char **ret_rule);
+/* is_native() - the kernel decides by itself there; "continue" is the right answer */
+int is_native(const struct place *p);
+
+/* --- report.c --- */
+
+/* refuse() - put the refusal on record, then answer @err */
+struct answer refuse(const struct request *r, enum file_action action, const struct place *p,
+		     const char *rule, int err);
+void report_flush(struct broker *b);
+void *report_thread(void *broker);
+
+/* --- the acts --- */
+struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t flags, uint64_t mode,
+		      uint64_t resolve);
+struct answer do_call(const struct request *r);
+
+/* ops_name.c */
+struct answer do_mkdir(const struct request *r, int at, uint64_t path, uint64_t mode);
+struct answer do_mknod(const struct request *r, int at, uint64_t path, uint64_t mode, uint64_t dev);
+struct answer do_symlink(const struct request *r, uint64_t target, int at, uint64_t path);
+struct answer do_link(const struct request *r, int at1, uint64_t path1, int at2, uint64_t path2, uint64_t flags);
+struct answer do_rename(const struct request *r, int at1, uint64_t path1, int at2, uint64_t path2, uint64_t flags);
+struct answer do_unlink(const struct request *r, int at, uint64_t path, uint64_t flags);
+
+/* ops_attr.c */
+struct answer do_truncate(const struct request *r, uint64_t path, uint64_t len);
+struct answer do_chmod(const struct request *r, int at, uint64_t path, uint64_t mode, uint64_t flags);
+struct answer do_fchmod(const struct request *r, int fd, uint64_t mode);
+struct answer do_chown(const struct request *r, int at, uint64_t path, uint64_t uid, uint64_t gid, uint64_t flags);
+struct answer do_fchown(const struct request *r, int fd, uint64_t uid, uint64_t gid);
+
+/* How the times are laid out in the caller's memory. */
+enum times_kind { TIMES_SPEC, TIMES_VAL, TIMES_UTIMBUF };
+struct answer do_utimes(const struct request *r, int at, uint64_t path, uint64_t times, enum times_kind kind,
+			uint64_t flags);
+struct answer do_setxattr(const struct request *r, uint64_t path, unsigned int walk_flags);
+struct answer do_removexattr(const struct request *r, uint64_t path, unsigned int walk_flags);
+struct answer do_fsetxattr(const struct request *r);
+struct answer do_fremovexattr(const struct request *r);
+
+/* ops_sock.c */
+struct answer do_bind(const struct request *r);
+struct answer do_connect(const struct request *r);
+
+/* fd_path() - where our descriptor @fd is; 0, or -1 and errno */
+int fd_path(const struct broker *b, int fd, char ret[PATH_MAX]);
+
+#endif

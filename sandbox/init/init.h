@@ -1,0 +1,15 @@
+/*
+ * sandbox/init/init.h - the two roles of agate-init
+ *
+ *	agate-init stage CTL BLOB -- CMD ARGS...	inside, before the command
+ *	agate-init broker CTL				outside the pid namespace
+ *
+ * CTL and BLOB are descriptor numbers.
+ */
+#ifndef SANDBOX_INIT_INIT_H
+#define SANDBOX_INIT_INIT_H
+
+int stage_main(int ctl, int blob_fd, char *const argv[]);	/* returns only on failure */
+int broker_main(int ctl);
+
+#endif

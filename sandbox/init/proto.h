@@ -1,0 +1,97 @@
+/*
+ * sandbox/init/proto.h - what the supervisor and agate-init say to each other
+ *
+ * Two conversations, each over its own SOCK_SEQPACKET pair, one struct a
+ * message, native byte order (both ends are built together). Lengths are
+ * checked before use. The plan of a sandbox travels as one sealed memory file,
+ * the "blob": a struct blob_head, then the sections it points to.
+ *
+ *	stage → supervisor	MSG_LISTENERS (fds), MSG_NOTIFY (fd), MSG_FAIL
+ *	supervisor → stage	MSG_GO
+ *	supervisor → broker	MSG_START (fds)
+ *	broker → supervisor	MSG_READY, MSG_VIOLATION, MSG_FAIL
+ *
+ * End of file from the stage after MSG_GO, without MSG_FAIL, means the command
+ * was executed.
+ */
+#ifndef SANDBOX_INIT_PROTO_H
+#define SANDBOX_INIT_PROTO_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#define BLOB_MAGIC 0x61676231u	/* "agb1" */
+#define BLOB_MAX (4u * 1024 * 1024)
+
+/* Where the loopback listeners of the proxies stand, inside. */
+#define PROXY_HTTP_PORT 3128
+#define PROXY_SOCKS_PORT 1080
+
+enum zone_kind {
+	ZONE_READ,	/* read-only by mount; a write is refused and told */
+	ZONE_WRITE,	/* the broker writes on the command's behalf, name rules hold */
+	ZONE_NATIVE,	/* private to the run: Landlock grants all, nothing comes back to the host */
+	ZONE_PRIVATE,	/* as NATIVE, but a WRITE zone lies below it, so the broker does the writing */
+	ZONE_DEV,	/* the minimal /dev: writing granted by Landlock, no making */
+	ZONE_PROC,	/* /proc: a few files of the command's own processes */
+	ZONE_NUM
+};
+
+/* A subtree as seen inside; the longest matching path decides. Offsets are into the blob. */
+struct blob_zone {
+	uint32_t kind;
+	uint32_t path_off;	/* NUL-terminated clean path */
+	uint32_t rule_off;	/* what a refusal names: "mode plan", "protectedPaths", ... */
+	uint32_t from_host;	/* 1: may hold sockets of the host: connect() is judged */
+};
+
+struct blob_head {
+	uint32_t magic;
+	uint32_t total;			/* bytes of the whole blob */
+	uint32_t zones_off, n_zones;	/* array of struct blob_zone */
+	uint32_t rules_off, n_rules;	/* array of uint32_t offsets of texts for names_add() */
+	uint32_t sockets_off, n_sockets;	/* the same: paths of allowed unix sockets */
+	uint32_t filter_off, n_filter;	/* array of struct sock_filter */
+	uint32_t listen_proxies;	/* 1: open the two proxy listeners */
+	/* rlimits of the command; 0: leave */
+	uint64_t limit_cpu_s, limit_memory, limit_file, limit_pids, limit_files;
+};
+
+enum msg_type { MSG_LISTENERS = 1, MSG_NOTIFY, MSG_GO, MSG_START, MSG_READY, MSG_VIOLATION, MSG_FAIL };
+
+struct msg_plain {
+	uint32_t type;
+};
+
+/* What could not be done: "cannot <what>: <strerror(sys)>". */
+struct msg_fail {
+	uint32_t type;
+	int32_t sys;
+	uint32_t is_exec;	/* 1: everything held, but the command could not be executed */
+	char what[256];
+};
+
+/* Descriptors of MSG_START, in this order. */
+enum start_fd { START_NOTIFY, START_NETNS, START_MNTNS, START_BLOB, START_NUM };
+
+/* Texts follow the struct, each NUL-terminated, in the order of violation_text. */
+enum violation_text { VT_TARGET, VT_RESOLVED, VT_RULE, VT_COMM, VT_EXE, VT_NUM };
+
+enum file_action {
+	ACT_READ_DATA, ACT_WRITE_CREATE, ACT_WRITE_DATA, ACT_WRITE_RENAME, ACT_WRITE_LINK, ACT_WRITE_MKDIR,
+	ACT_WRITE_SYMLINK, ACT_WRITE_UNLINK, ACT_WRITE_MODE, ACT_WRITE_NODE, ACT_UNIX_CONNECT, ACT_BIND,
+	ACT_SYSCALL, ACT_NUM
+};
+
+struct msg_violation {
+	uint32_t type;
+	uint32_t action;	/* enum file_action */
+	int32_t nr;		/* system call number */
+	uint32_t count;
+	int64_t pid;		/* thread group, as the host counts */
+	uint32_t text_len;	/* bytes that follow */
+};
+
+#define MSG_MAX (sizeof(struct msg_violation) + 3 * PATH_MAX)
+
+#endif

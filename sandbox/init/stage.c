@@ -1,0 +1,244 @@
+/*
+ * sandbox/init/stage.c - inside the namespaces, just before the command
+ *
+ * bwrap has made the namespaces and mounts and dropped all capabilities. What
+ * remains is a table of steps, each of which must hold before the command may
+ * run; the first that fails is told to the supervisor and nothing runs.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <linux/filter.h>
+#include <linux/keyctl.h>
+
+#include "sandbox/init/init.h"
+#include "sandbox/init/sys.h"
+#include "sandbox/init/wire.h"
+
+struct stage {
+	int ctl;
+	int blob_fd;
+	const struct blob_head *blob;
+	char *const *argv;
+};
+
+struct step {
+	const char *name;	/* "cannot <name>: <errno>" */
+	int (*run)(struct stage *s);
+};
+
+/* Should: come from our own supervisor, sealed. Mustn't: be read again later. */
+static int read_plan(struct stage *s)
+{
+	s->blob = wire_blob(s->blob_fd);
+	return s->blob ? 0 : -1;
+}
+
+static int listen_on(uint16_t port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
+
+	if (fd < 0)
+		return -1;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 1024) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Should: belong to this network namespace. Mustn't: stay open here. */
+static int open_listeners(struct stage *s)
+{
+	struct msg_plain m = { .type = MSG_LISTENERS };
+	int fds[2];
+
+	if (!s->blob->listen_proxies)
+		return wire_send(s->ctl, &m, sizeof(m), NULL, 0);
+	fds[0] = listen_on(PROXY_HTTP_PORT);
+	fds[1] = listen_on(PROXY_SOCKS_PORT);
+	if (fds[0] < 0 || fds[1] < 0 || wire_send(s->ctl, &m, sizeof(m), fds, 2) < 0)
+		return -1;
+	close(fds[0]);
+	close(fds[1]);
+	return 0;
+}
+
+/* Should: leave the user's session keyring behind. A kernel without keyrings has none to leave. */
+static int new_keyring(struct stage *s)
+{
+	(void)s;
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS &&
+	    errno != EDQUOT && errno != EPERM)
+		return -1;
+	return 0;
+}
+
+static int set_limit(int which, uint64_t value)
+{
+	struct rlimit old, r = { .rlim_cur = value, .rlim_max = value };
+
+	if (!value)
+		return 0;
+	if (getrlimit(which, &old) < 0)
+		return -1;
+	/* Tighten only: an ordinary user cannot raise, and should not have to. */
+	if (old.rlim_max != RLIM_INFINITY && old.rlim_max < r.rlim_max)
+		r.rlim_cur = r.rlim_max = old.rlim_max;
+	return setrlimit(which, &r);
+}
+
+static int limit_resources(struct stage *s)
+{
+	const struct blob_head *b = s->blob;
+
+	return set_limit(RLIMIT_CPU, b->limit_cpu_s) || set_limit(RLIMIT_DATA, b->limit_memory) ||
+	       set_limit(RLIMIT_FSIZE, b->limit_file) || set_limit(RLIMIT_NPROC, b->limit_pids) ||
+	       set_limit(RLIMIT_NOFILE, b->limit_files) ? -1 : 0;
+}
+
+/* Should: hold for every later program of the tree. */
+static int no_new_privs(struct stage *s)
+{
+	(void)s;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+/* Which Landlock rights a zone gets natively, beyond the reading granted on "/". */
+static uint64_t zone_rights(uint32_t kind, uint64_t handled)
+{
+	switch (kind) {
+	case ZONE_NATIVE:
+		return handled;
+	case ZONE_DEV:
+		return handled & (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE |
+				  LANDLOCK_ACCESS_FS_READ_DIR | LL_TRUNCATE | LL_IOCTL_DEV);
+	default:
+		return 0;
+	}
+}
+
+static int grant(int ruleset, const char *path, uint64_t rights)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC), r;
+
+	if (fd < 0)
+		return -1;
+	r = sys_landlock_add(ruleset, rights, fd);
+	close(fd);
+	return r;
+}
+
+/*
+ * Should: handle every right this kernel knows and grant writing only where
+ * nothing comes back to the host. Mustn't: grant anything on a WRITE zone; the
+ * broker acts there.
+ */
+static int restrict_paths(struct stage *s)
+{
+	const struct blob_zone *z = (const void *)((const char *)s->blob + s->blob->zones_off);
+	struct ll_ruleset_attr attr = { .handled_access_fs = LL_ABI1_ALL };
+	int abi = sys_landlock_create(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION), ruleset;
+	size_t size = sizeof(attr.handled_access_fs);
+
+	if (abi < 1)
+		return -1;
+	attr.handled_access_fs |= (abi >= 2 ? LL_REFER : 0) | (abi >= 3 ? LL_TRUNCATE : 0) |
+				  (abi >= 5 ? LL_IOCTL_DEV : 0);
+	if (abi >= 6) {
+		attr.scoped = LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL;
+		size = sizeof(attr);
+	}
+	ruleset = sys_landlock_create(&attr, size, 0);
+	if (ruleset < 0)
+		return -1;
+	if (grant(ruleset, "/", LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |
+				LANDLOCK_ACCESS_FS_READ_DIR) < 0)
+		return -1;
+	for (uint32_t i = 0; i < s->blob->n_zones; i++) {
+		uint64_t rights = zone_rights(z[i].kind, attr.handled_access_fs);
+
+		if (rights && grant(ruleset, wire_text(s->blob, z[i].path_off), rights) < 0)
+			return -1;
+	}
+	if (sys_landlock_restrict(ruleset) < 0)
+		return -1;
+	close(ruleset);
+	return 0;
+}
+
+/*
+ * Should: come last, and hand the listener out: it does not trap sendmsg, so
+ * this thread cannot wait for itself. Mustn't: leave the listener open here.
+ */
+static int filter_calls(struct stage *s)
+{
+	struct sock_fprog prog = {
+		.len = (unsigned short)s->blob->n_filter,
+		.filter = (void *)(size_t)((const char *)s->blob + s->blob->filter_off),
+	};
+	struct msg_plain m = { .type = MSG_NOTIFY };
+	unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+	int fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+
+	if (fd < 0 && errno == EINVAL)	/* kernels before 5.19 do not know WAIT_KILLABLE_RECV */
+		fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+				  SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
+	if (fd < 0 || wire_send(s->ctl, &m, sizeof(m), &fd, 1) < 0)
+		return -1;
+	close(fd);
+	return 0;
+}
+
+static int wait_for_go(struct stage *s)
+{
+	struct msg_plain m;
+
+	return wire_recv(s->ctl, &m, sizeof(m), NULL, 0) == sizeof(m) && m.type == MSG_GO ? 0 : -1;
+}
+
+/* Should: leave the command descriptors 0 to 2 and no other. The control socket goes by close-on-exec. */
+static int close_others(struct stage *s)
+{
+	if (fcntl(s->ctl, F_SETFD, FD_CLOEXEC) < 0)
+		return -1;
+	if (s->ctl > 3 && sys_close_range(3, (unsigned int)s->ctl - 1, 0) < 0)
+		return -1;
+	return sys_close_range((unsigned int)s->ctl + 1, ~0u, 0);
+}
+
+static const struct step steps[] = {
+	{ "read the sandbox plan", read_plan },
+	{ "open the proxies' listening sockets", open_listeners },
+	{ "make a session keyring", new_keyring },
+	{ "limit resources", limit_resources },
+	{ "set no_new_privs", no_new_privs },
+	{ "close descriptors", close_others },
+	{ "restrict paths with Landlock", restrict_paths },
+	{ "filter system calls", filter_calls },
+	{ "hear from the supervisor", wait_for_go },
+};
+
+int stage_main(int ctl, int blob_fd, char *const argv[])
+{
+	struct stage s = { .ctl = ctl, .blob_fd = blob_fd, .argv = argv };
+	char what[256];
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		if (steps[i].run(&s) < 0)
+			wire_fail(ctl, errno, 0, steps[i].name);
+	execvp(argv[0], argv);
+	snprintf(what, sizeof(what), "run '%.200s'", argv[0]);
+	wire_fail(ctl, errno, 1, what);
+}

@@ -1,0 +1,73 @@
+/*
+ * sandbox/init/sys.h - kernel interfaces newer than the C library's headers
+ *
+ * Numbers and layouts from the kernel's own uapi headers; the kernel keeps them
+ * for ever. Each wrapper returns as the system call does: -1 and errno.
+ */
+#ifndef SANDBOX_INIT_SYS_H
+#define SANDBOX_INIT_SYS_H
+
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/landlock.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+#ifndef SECCOMP_ADDFD_FLAG_SEND
+#define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
+#endif
+
+/* Landlock rights by the ABI that brought them. */
+#define LL_TRUNCATE (1ULL << 14)	/* 3 */
+#define LL_IOCTL_DEV (1ULL << 15)	/* 5 */
+#define LL_ABI1_ALL ((1ULL << 13) - 1)
+#define LL_REFER (1ULL << 13)		/* 2 */
+#define LL_SCOPE_ABSTRACT (1ULL << 0)	/* 6 */
+#define LL_SCOPE_SIGNAL (1ULL << 1)	/* 6 */
+
+struct ll_ruleset_attr {
+	uint64_t handled_access_fs;
+	uint64_t handled_access_net;	/* from ABI 4 */
+	uint64_t scoped;		/* from ABI 6 */
+};
+
+static inline int sys_landlock_create(const struct ll_ruleset_attr *attr, size_t size, uint32_t flags)
+{
+	return (int)syscall(444, attr, size, flags);
+}
+
+static inline int sys_landlock_add(int ruleset, uint64_t access, int parent_fd)
+{
+	struct landlock_path_beneath_attr a = { .allowed_access = access, .parent_fd = parent_fd };
+
+	return (int)syscall(445, ruleset, LANDLOCK_RULE_PATH_BENEATH, &a, 0);
+}
+
+static inline int sys_landlock_restrict(int ruleset)
+{
+	return (int)syscall(446, ruleset, 0);
+}
+
+static inline int sys_openat2(int dirfd, const char *path, uint64_t flags, uint64_t mode, uint64_t resolve)
+{
+	struct open_how how = { .flags = flags, .mode = mode, .resolve = resolve };
+
+	return (int)syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+}
+
+static inline int sys_pidfd_getfd(int pidfd, int fd)
+{
+	return (int)syscall(438, pidfd, fd, 0);
+}
+
+static inline int sys_close_range(unsigned int first, unsigned int last, unsigned int flags)
+{
+	return (int)syscall(436, first, last, flags);
+}
+
+#endif
