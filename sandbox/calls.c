@@ -76,13 +76,15 @@ static const uint32_t protocols[] = { 0, IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP,
 static const uint32_t tcp_protocols[] = { 0, IPPROTO_TCP };
 static const uint32_t only_zero[] = { 0 };	/* NETLINK_ROUTE */
 
-/* PER_LINUX, PER_LINUX32, UNAME26 (setarch), ADDR_NO_RANDOMIZE (gdb), and the question. */
-static const uint32_t personalities[] = { 0, 8, 0x20000, 0x20008, 0x40000, 0x40008, 0xffffffff };
+/* PER_LINUX, PER_LINUX32, UNAME26 (setarch) and ADDR_NO_RANDOMIZE (gdb) lie below. */
+#define PERSONALITY_HIGHEST 0x7ffffu
+#define PERSONALITY_QUERY 0xffffffffu
 
 #define SET(s) .set = (s), .n = sizeof(s) / sizeof((s)[0])
 #define EQ(a, v) { .test = CALL_EQ, .arg = (a), .value = (v) }
 #define HAS(a, bits) { .test = CALL_HAS_BIT, .arg = (a), .value = (uint32_t)(bits) }
 #define NOT_IN(a, s) { .test = CALL_NOT_IN, .arg = (a), SET(s) }
+#define ABOVE(a, v) { .test = CALL_ABOVE, .arg = (a), .value = (v) }
 #define TYPE_NOT_IN(a, s) { .test = CALL_NOT_IN, .arg = (a), .mask = 0xf, SET(s) }
 
 /* Further rows for a protocol need to tell apart only what the first row lets pass. */
@@ -279,7 +281,9 @@ static const struct call table[] = {
 	TOLD(request_key, EPERM, "key rings are not part of any namespace"),
 	TOLD_IF(seccomp, EBUSY, 0, "a second listener would be asked before the broker; the kernel says busy too",
 		EQ(0, SECCOMP_SET_MODE_FILTER), HAS(1, SECCOMP_FILTER_FLAG_NEW_LISTENER)),
-	TOLD_IF(personality, EPERM, 0, "old execution domains weaken memory protection", NOT_IN(0, personalities)),
+	{ .nr = SYS_personality, .name = "personality", .kind = CALL_PASS, .cond = { EQ(0, PERSONALITY_QUERY) },
+	  .reason = "only asks" },
+	TOLD_IF(personality, EPERM, 0, "old execution domains weaken memory protection", ABOVE(0, PERSONALITY_HIGHEST)),
 #ifdef SYS_modify_ldt
 	TOLD(modify_ldt, ENOSYS, "16-bit segments, a source of kernel bugs"),
 #endif
@@ -341,9 +345,18 @@ uint32_t call_arch(void)
 	return OUR_ARCH;
 }
 
+static int is_in(const struct call_cond *cond, uint64_t v)
+{
+	for (size_t i = 0; i < cond->n; i++)
+		if (v == cond->set[i])
+			return 1;
+	return 0;
+}
+
 int call_holds(const struct call_cond *cond, const uint64_t args[6])
 {
-	uint32_t v = (uint32_t)args[cond->arg] & (cond->mask ? cond->mask : UINT32_MAX);
+	uint64_t whole = args[cond->arg];
+	uint32_t v = (uint32_t)whole & (cond->mask ? cond->mask : UINT32_MAX);
 
 	switch (cond->test) {
 	case CALL_EQ:
@@ -351,10 +364,9 @@ int call_holds(const struct call_cond *cond, const uint64_t args[6])
 	case CALL_HAS_BIT:
 		return (v & cond->value) != 0;
 	case CALL_NOT_IN:
-		for (size_t i = 0; i < cond->n; i++)
-			if (v == cond->set[i])
-				return 0;
-		return 1;
+		return !is_in(cond, cond->mask ? v : whole);
+	case CALL_ABOVE:
+		return whole > cond->value;
 	case CALL_ANY_ARG:
 		break;
 	}

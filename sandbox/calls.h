@@ -22,6 +22,7 @@ enum call_kind {
 	CALL_SOCKET,	/* notify: bind, connect */
 	CALL_TOLD,	/* notify: refused; the broker answers .err and records "syscall-NAME" */
 	CALL_QUIET,	/* refused by the filter itself with .err, no record */
+	CALL_PASS,	/* notified only because BPF cannot tell it apart: continue it (no pointer is involved) */
 	CALL_KIND_NUM
 };
 
@@ -35,18 +36,23 @@ enum call_flags {
 	CALLS_ALL = 31u
 };
 
-/* What must hold of (argument & mask), compared on 32 bits as the kernel does. */
+/*
+ * What must hold of (argument & mask). A mask is at most 32 bits wide, as the
+ * arguments are for the kernel; without one, the last two tests look at all 64
+ * bits, so that what lies above is refused rather than ignored.
+ */
 enum call_test {
 	CALL_ANY_ARG,	/* nothing is asked; also ends a short list of conditions */
 	CALL_EQ,	/* equals .value */
 	CALL_HAS_BIT,	/* has at least one bit of .value */
 	CALL_NOT_IN,	/* is none of .set[0 .. .n) */
+	CALL_ABOVE,	/* is greater than .value; takes no mask */
 };
 
 struct call_cond {
 	enum call_test test;
 	unsigned int arg;	/* 0 to 5 */
-	uint32_t mask;		/* 0 means all 32 bits */
+	uint32_t mask;		/* 0: see above; all 32 bits for CALL_EQ and CALL_HAS_BIT */
 	uint32_t value;
 	const uint32_t *set;
 	size_t n;

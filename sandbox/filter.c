@@ -21,8 +21,9 @@ static void own_filter(scmp_filter_ctx *ctx)
 }
 
 /*
- * seccomp's BPF compares one masked value at a time, so a condition becomes the
- * list of "(argument & mask) == value" of which one has to hold.
+ * seccomp's BPF compares one value at a time, so a condition becomes the list
+ * of comparisons of which one has to hold: "(argument & mask) == value", or
+ * with mask 0 "argument > value" on all 64 bits.
  */
 struct cube {
 	uint32_t mask, value;
@@ -67,6 +68,21 @@ static int cover_outside(const struct call_cond *c, uint32_t fixed, uint32_t val
 	return cover_outside(c, fixed | bit, value | bit, rest & ~bit, to);
 }
 
+/* Above the highest member one comparison does for all the high bits; below, cubes. */
+static int cover_not_in(const struct call_cond *c, struct cubes *to)
+{
+	uint32_t low = 0;
+
+	if (c->mask)
+		return cover_outside(c, 0, 0, c->mask, to);
+	for (size_t i = 0; i < c->n; i++)
+		while ((c->set[i] & ~low) != 0)
+			low = low << 1 | 1;
+	if (cover_outside(c, 0, 0, low, to) < 0)
+		return -1;
+	return add_cube(to, 0, low);
+}
+
 static int cond_cubes(const struct call_cond *c, struct cubes *to)
 {
 	uint32_t mask = c->mask ? c->mask : UINT32_MAX;
@@ -82,7 +98,9 @@ static int cond_cubes(const struct call_cond *c, struct cubes *to)
 				return -1;
 		return 0;
 	case CALL_NOT_IN:
-		return cover_outside(c, 0, 0, mask, to);
+		return cover_not_in(c, to);
+	case CALL_ABOVE:
+		return add_cube(to, 0, c->value);
 	}
 	return -1;
 }
@@ -98,6 +116,8 @@ static int add_rule(scmp_filter_ctx ctx, const struct call *row, unsigned int n,
 
 static struct scmp_arg_cmp compare(const struct call_cond *c, struct cube q)
 {
+	if (!q.mask)
+		return (struct scmp_arg_cmp){ c->arg, SCMP_CMP_GT, q.value, 0 };
 	return (struct scmp_arg_cmp){ c->arg, SCMP_CMP_MASKED_EQ, q.mask, q.value };
 }
 
