@@ -17,6 +17,7 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/own.h"
+#include "base/text.h"
 
 #define MAX_BYTES_DEFAULT (16u * 1024 * 1024)
 #define MAX_DEPTH_DEFAULT 64
@@ -32,40 +33,6 @@ static cJSON *inner(const struct json *j)
 static struct json *outer(cJSON *c)
 {
 	return (struct json *)c;
-}
-
-/* --- UTF-8 --- */
-
-/*
- * Length of the well-formed character at @s (Unicode table 3-7), 0 if there is
- * none: no overlong forms, no surrogates, nothing over U+10FFFF.
- */
-static size_t utf8_len(const unsigned char *s, size_t left)
-{
-	static const struct { unsigned char first, last, lo, hi, len; } forms[] = {
-		{ 0x00, 0x7f, 0, 0, 1 },
-		{ 0xc2, 0xdf, 0x80, 0xbf, 2 },
-		{ 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
-		{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
-		{ 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 },
-		{ 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
-		size_t n = forms[i].len;
-
-		if (*s < forms[i].first || *s > forms[i].last)
-			continue;
-		if (n == 1)
-			return 1;
-		if (n > left || s[1] < forms[i].lo || s[1] > forms[i].hi)
-			return 0;
-		for (size_t k = 2; k < n; k++)
-			if ((s[k] & 0xc0) != 0x80)
-				return 0;
-		return n;
-	}
-	return 0;
 }
 
 /* --- the scanner --- */
@@ -165,7 +132,7 @@ static int scan_string(struct scan *s)
 				return -1;
 			continue;
 		}
-		n = utf8_len((const unsigned char *)s->p, (size_t)(s->end - s->p));
+		n = text_char(s->p, (size_t)(s->end - s->p));
 		if (!n)
 			return fail(s, ERR_INPUT, "a string is not valid UTF-8");
 		s->p += n;
@@ -538,7 +505,7 @@ static int add_clean(struct buf *b, const char *s, size_t len)
 	const unsigned char *u = (const unsigned char *)s;
 
 	for (size_t i = 0, n; i < len; i += n ? n : 1) {
-		n = utf8_len(u + i, len - i);
+		n = text_char(u + i, len - i);
 		if ((n ? buf_add(b, u + i, n) : buf_adds(b, "\xef\xbf\xbd")) < 0)
 			return -1;
 	}
@@ -602,7 +569,7 @@ int json_quote(struct buf *b, const char *s, size_t len)
 	for (size_t i = 0, n; i < len; i += n ? n : 1) {
 		const char *known = u[i] ? strchr(plain, u[i]) : NULL;
 
-		n = utf8_len(u + i, len - i);
+		n = text_char(u + i, len - i);
 		if (known)
 			buf_addf(b, "\\%c", letter[known - plain]);
 		else if (u[i] < 0x20 || u[i] == 0x7f)

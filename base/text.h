@@ -1,13 +1,10 @@
 /*
- * base/text.h - outside bytes as text: to store, and to show
+ * base/text.h - outside bytes as text that can be stored
  *
- * Names of files and hosts may hold any bytes. Two forms of them:
- *
- *	stored	valid UTF-8; a byte that is no part of a character becomes \xNN,
- *		and so does a backslash that would read as such an escape, so the
- *		bytes can be had back
- *	shown	the stored form with what a terminal or a reader's eye would obey
- *		escaped as well: control characters, line breaks, direction marks
+ * Names of files and hosts may hold any bytes; a database or JSON wants UTF-8.
+ * The stored form is valid UTF-8: a byte that is no part of a character becomes
+ * \xNN, and so does a backslash that would read as such an escape, so that the
+ * bytes can be had back. Control bytes stay: whoever shows them masks them.
  */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
@@ -19,7 +16,6 @@ struct buf;
 /* All append to @b; 0, or -1 when it failed. */
 int text_store(struct buf *b, const void *bytes, size_t len);
 int text_restore(struct buf *b, const char *stored);
-int text_show(struct buf *b, const void *bytes, size_t len);	/* of raw or of stored bytes */
 
 /* text_char() - length of the well-formed UTF-8 character at @s with @left bytes; 0: there is none */
 size_t text_char(const void *s, size_t left);
