@@ -13,7 +13,7 @@ static int digits(const char **p, uint64_t max, uint64_t *ret)
 	for (; **p >= '0' && **p <= '9'; ++*p) {
 		unsigned int d = (unsigned int)(**p - '0');
 
-		if (v > (max - d) / 10)
+		if (d > max || v > (max - d) / 10)
 			return -1;
 		v = v * 10 + d;
 	}
