@@ -67,16 +67,23 @@ LIBS = $(call pkg_libs,$(PKGS)) -lpthread -lm
 BINS := $(B)/agate $(B)/agate-init
 all: $(BINS)
 
+# One short line a step; V=1 shows the commands.
+ifeq ($(V),1)
+say =
+else
+say = @printf '  %-5s %s\n' $(1) '$(2)';
+endif
+
 # --- objects and one library a folder ---
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CPPFLAGS) $(PKG_CFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC,$<)$(CC) $(ALL_CPPFLAGS) $(PKG_CFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 define folder
 OBJ_$(1) := $$(patsubst %.c,$(B)/%.o,$$(filter-out dispatch/main.c,$$(call SRC,$(1))))
 $(call LIB,$(1)): $$(OBJ_$(1))
 	@rm -f $$@
-	ar rcsD $$@ $$(OBJ_$(1))
+	$$(call say,AR,$$@)ar rcsD $$@ $$(OBJ_$(1))
 endef
 $(foreach d,$(DIRS),$(eval $(call folder,$(d))))
 
@@ -88,27 +95,27 @@ $(GRAMMAR)/parser.c: package.json package-lock.json
 	@touch $@
 $(B)/grammar/%.o: $(GRAMMAR)/parser.c
 	@mkdir -p $(@D)
-	$(CC) -O1 -fPIE -w -I$(GRAMMAR) -c $(GRAMMAR)/$*.c -o $@
+	$(call say,CC,$(GRAMMAR)/$*.c)$(CC) -O1 -fPIE -w -I$(GRAMMAR) -c $(GRAMMAR)/$*.c -o $@
 $(B)/libgrammar.a: $(B)/grammar/parser.o $(B)/grammar/scanner.o
 	@rm -f $@
-	ar rcsD $@ $^
+	$(call say,AR,$@)ar rcsD $@ $^
 
 # Libraries of folder $(1) and all it may call, callers first.
 closure = $(call LIB,$(1)) $(foreach d,$(filter $(MAY_$(1)),$(shell echo $(DIRS) | tr ' ' '\n' | tac)),$(call LIB,$(d)))
 grammar_for = $(if $(filter gates dispatch,$(1)),$(B)/libgrammar.a)
 
 $(B)/agate: $(B)/dispatch/main.o $(call closure,dispatch) $(B)/libgrammar.a
-	$(CC) $(ALL_LDFLAGS) -o $@ $(B)/dispatch/main.o -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(B)/dispatch/main.o -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
 
 # agate-init is static and knows only libc; it shares a few pure files.
-INIT_SRC := $(wildcard sandbox/init/*.c) sandbox/names.c
+INIT_SRC := $(wildcard sandbox/init/*.c) sandbox/names.c sandbox/calls.c
 INIT_CFLAGS := -std=gnu17 $(WARN) $(CFLAGS) -fstack-protector-strong -ffunction-sections -fdata-sections
 INIT_OBJ := $(patsubst %.c,$(B)/init/%.o,$(INIT_SRC))
 $(B)/init/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) -I. -D_GNU_SOURCE -D_FORTIFY_SOURCE=2 $(INIT_CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC,$<)$(CC) -I. -D_GNU_SOURCE -D_FORTIFY_SOURCE=2 $(INIT_CFLAGS) -MMD -MP -c $< -o $@
 $(B)/agate-init: $(INIT_OBJ)
-	$(CC) -static -Wl,--gc-sections -Wl,-z,relro -o $@ $(INIT_OBJ)
+	$(call say,LD,$@)$(CC) -static -Wl,--gc-sections -Wl,-z,relro -o $@ $(INIT_OBJ)
 
 # --- tests ---
 TESTS := $(wildcard $(foreach d,$(DIRS),tests/unit/$(d)/test_*.c))
@@ -116,7 +123,7 @@ TEST_BINS := $(TESTS:%.c=$(B)/%)
 folder_of = $(word 3,$(subst /, ,$(1)))
 .SECONDEXPANSION:
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $$(call closure,$$(call folder_of,tests/unit/%)) $$(call grammar_for,$$(call folder_of,tests/unit/%))
-	$(CC) $(ALL_LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
 		$(call pkg_libs,$(sort $(foreach d,$(call folder_of,tests/unit/$*) $(MAY_$(call folder_of,tests/unit/$*)),$(PKG_$(d))) cmocka)) -lpthread -lm
 
 unit: $(TEST_BINS)
@@ -132,7 +139,7 @@ ESCAPES := $(wildcard tests/escape/*.c)
 ESCAPE_BINS := $(ESCAPES:%.c=$(B)/%)
 $(B)/tests/escape/%: tests/escape/%.c Makefile
 	@mkdir -p $(@D)
-	$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O1 -g -I. -o $@ $< -lpthread
+	$(call say,CC,$<)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O1 -g -I. -o $@ $< -lpthread
 
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BINS := $(FUZZ:%.c=$(B)/%)
@@ -141,7 +148,7 @@ FUZZ_LINK = -Wl,--start-group $(ALL_LIBS) $(B)/libgrammar.a -Wl,--end-group $(LI
 # Replayed on their corpora by every `make check`, with any compiler.
 $(B)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(ALL_LIBS) $(B)/libgrammar.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CPPFLAGS) $(PKG_CFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< tests/fuzz/replay.c $(FUZZ_LINK)
+	$(call say,CC,$<)$(CC) $(ALL_CPPFLAGS) $(PKG_CFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< tests/fuzz/replay.c $(FUZZ_LINK)
 
 ifdef SAN
 check: unit $(FUZZ_BINS)

@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <linux/filter.h>
@@ -56,6 +57,24 @@ static int listen_on(uint16_t port)
 		return -1;
 	}
 	return fd;
+}
+
+/*
+ * A directory of the host as standard input would be a door to all below it and,
+ * by "..", above it.
+ */
+static int check_stdio(struct stage *s)
+{
+	struct stat st;
+
+	(void)s;
+	for (int fd = 0; fd <= 2; fd++) {
+		if (!fstat(fd, &st) && S_ISDIR(st.st_mode)) {
+			errno = EISDIR;
+			return -1;
+		}
+	}
+	return 0;
 }
 
 /* Should: belong to this network namespace. Mustn't: stay open here. */
@@ -115,15 +134,21 @@ static int no_new_privs(struct stage *s)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-/* Which Landlock rights a zone gets natively, beyond the reading granted on "/". */
+/*
+ * Reading and executing are not Landlock's here: the mounts decide what is in
+ * view, and a file the user handed over as standard input must stay readable
+ * through /dev/stdin although it is on none of them.
+ */
+#define LL_READS (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+
+/* Which Landlock rights a zone gets natively. */
 static uint64_t zone_rights(uint32_t kind, uint64_t handled)
 {
 	switch (kind) {
 	case ZONE_NATIVE:
 		return handled;
 	case ZONE_DEV:
-		return handled & (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE |
-				  LANDLOCK_ACCESS_FS_READ_DIR | LL_TRUNCATE | LL_IOCTL_DEV);
+		return handled & (LANDLOCK_ACCESS_FS_WRITE_FILE | LL_TRUNCATE | LL_IOCTL_DEV);
 	default:
 		return 0;
 	}
@@ -141,14 +166,14 @@ static int grant(int ruleset, const char *path, uint64_t rights)
 }
 
 /*
- * Should: handle every right this kernel knows and grant writing only where
- * nothing comes back to the host. Mustn't: grant anything on a WRITE zone; the
+ * Should: handle every right to change that this kernel knows, and grant it only
+ * where nothing comes back to the host. Mustn't: grant anything on a WRITE zone; the
  * broker acts there.
  */
 static int restrict_paths(struct stage *s)
 {
 	const struct blob_zone *z = (const void *)((const char *)s->blob + s->blob->zones_off);
-	struct ll_ruleset_attr attr = { .handled_access_fs = LL_ABI1_ALL };
+	struct ll_ruleset_attr attr = { .handled_access_fs = LL_ABI1_ALL & ~(uint64_t)LL_READS };
 	int abi = sys_landlock_create(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION), ruleset;
 	size_t size = sizeof(attr.handled_access_fs);
 
@@ -162,9 +187,6 @@ static int restrict_paths(struct stage *s)
 	}
 	ruleset = sys_landlock_create(&attr, size, 0);
 	if (ruleset < 0)
-		return -1;
-	if (grant(ruleset, "/", LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |
-				LANDLOCK_ACCESS_FS_READ_DIR) < 0)
 		return -1;
 	for (uint32_t i = 0; i < s->blob->n_zones; i++) {
 		uint64_t rights = zone_rights(z[i].kind, attr.handled_access_fs);
@@ -220,6 +242,7 @@ static int close_others(struct stage *s)
 
 static const struct step steps[] = {
 	{ "read the sandbox plan", read_plan },
+	{ "take over standard input and output", check_stdio },
 	{ "open the proxies' listening sockets", open_listeners },
 	{ "make a session keyring", new_keyring },
 	{ "limit resources", limit_resources },

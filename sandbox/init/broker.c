@@ -1,0 +1,333 @@
+/*
+ * sandbox/init/broker.c - start, join, confine, then answer calls until told to stop
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <linux/capability.h>
+#include <linux/nsfs.h>
+
+#include "sandbox/init/broker.h"
+#include "sandbox/init/init.h"
+#include "sandbox/init/later.h"
+#include "sandbox/init/sys.h"
+#include "sandbox/init/wire.h"
+
+#define WORKERS 4
+#define WORKER_STACK (512 * 1024)
+
+struct answer answer_result(int r)
+{
+	return r < 0 ? answer_errno(errno) : (struct answer){ .kind = ANSWER_VALUE, .fd = -1 };
+}
+
+/* --- which call is what --- */
+
+#define ARG(i) (r->n->data.args[i])
+#define FD(i) ((int)r->n->data.args[i])
+#define ACT(name, expr) static struct answer act_##name(const struct request *r) { return expr; }
+
+#ifdef SYS_open
+ACT(open, do_open(r, AT_FDCWD, ARG(0), ARG(1), ARG(2), 0))
+ACT(creat, do_open(r, AT_FDCWD, ARG(0), O_CREAT | O_WRONLY | O_TRUNC, ARG(1), 0))
+ACT(mkdir, do_mkdir(r, AT_FDCWD, ARG(0), ARG(1)))
+ACT(mknod, do_mknod(r, AT_FDCWD, ARG(0), ARG(1), ARG(2)))
+ACT(symlink, do_symlink(r, ARG(0), AT_FDCWD, ARG(1)))
+ACT(link, do_link(r, AT_FDCWD, ARG(0), AT_FDCWD, ARG(1), 0))
+ACT(rename, do_rename(r, AT_FDCWD, ARG(0), AT_FDCWD, ARG(1), 0))
+ACT(unlink, do_unlink(r, AT_FDCWD, ARG(0), 0))
+ACT(rmdir, do_unlink(r, AT_FDCWD, ARG(0), AT_REMOVEDIR))
+ACT(chmod, do_chmod(r, AT_FDCWD, ARG(0), ARG(1), 0))
+ACT(chown, do_chown(r, AT_FDCWD, ARG(0), ARG(1), ARG(2), 0))
+ACT(lchown, do_chown(r, AT_FDCWD, ARG(0), ARG(1), ARG(2), AT_SYMLINK_NOFOLLOW))
+ACT(utime, do_utimes(r, AT_FDCWD, ARG(0), ARG(1), TIMES_UTIMBUF, 0))
+ACT(utimes, do_utimes(r, AT_FDCWD, ARG(0), ARG(1), TIMES_VAL, 0))
+ACT(futimesat, do_utimes(r, FD(0), ARG(1), ARG(2), TIMES_VAL, 0))
+#endif
+ACT(openat, do_open(r, FD(0), ARG(1), ARG(2), ARG(3), 0))
+ACT(mkdirat, do_mkdir(r, FD(0), ARG(1), ARG(2)))
+ACT(mknodat, do_mknod(r, FD(0), ARG(1), ARG(2), ARG(3)))
+ACT(symlinkat, do_symlink(r, ARG(0), FD(1), ARG(2)))
+ACT(linkat, do_link(r, FD(0), ARG(1), FD(2), ARG(3), ARG(4)))
+#ifdef SYS_renameat
+ACT(renameat, do_rename(r, FD(0), ARG(1), FD(2), ARG(3), 0))
+#endif
+ACT(renameat2, do_rename(r, FD(0), ARG(1), FD(2), ARG(3), ARG(4)))
+ACT(unlinkat, do_unlink(r, FD(0), ARG(1), ARG(2)))
+ACT(truncate, do_truncate(r, ARG(0), ARG(1)))
+ACT(fchmod, do_fchmod(r, FD(0), ARG(1)))
+ACT(fchmodat, do_chmod(r, FD(0), ARG(1), ARG(2), 0))
+ACT(fchmodat2, do_chmod(r, FD(0), ARG(1), ARG(2), ARG(3)))
+ACT(fchown, do_fchown(r, FD(0), ARG(1), ARG(2)))
+ACT(fchownat, do_chown(r, FD(0), ARG(1), ARG(2), ARG(3), ARG(4)))
+ACT(utimensat, do_utimes(r, FD(0), ARG(1), ARG(2), TIMES_SPEC, ARG(3)))
+ACT(setxattr, do_setxattr(r, ARG(0), WALK_FOLLOW))
+ACT(lsetxattr, do_setxattr(r, ARG(0), 0))
+ACT(fsetxattr, do_fsetxattr(r))
+ACT(removexattr, do_removexattr(r, ARG(0), WALK_FOLLOW))
+ACT(lremovexattr, do_removexattr(r, ARG(0), 0))
+ACT(fremovexattr, do_fremovexattr(r))
+ACT(bind, do_bind(r))
+ACT(connect, do_connect(r))
+
+/* The flags lie in memory: what is not to change anything goes on, under Landlock's eyes. */
+static struct answer act_openat2(const struct request *r)
+{
+	struct open_how how = { 0 };
+
+	if (ARG(3) < sizeof(how) || ARG(3) > 4096)
+		return answer_errno(ARG(3) > 4096 ? E2BIG : EINVAL);
+	if (target_read(r->tid, ARG(2), &how, sizeof(how)) < 0)
+		return answer_errno(EFAULT);
+	if (!(how.flags & (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))))
+		return answer_continue();
+	return do_open(r, FD(0), ARG(1), how.flags, how.mode, how.resolve);
+}
+
+struct act {
+	int nr;
+	struct answer (*fn)(const struct request *r);
+	int alone;	/* may move directories: no other call is judged meanwhile */
+	int may_wait;	/* takes no part in the lock, since it may wait on the command */
+};
+
+#define ROW(name) { SYS_##name, act_##name, 0, 0 }
+
+static const struct act acts[] = {
+#ifdef SYS_open
+	ROW(open), ROW(creat), ROW(mkdir), ROW(mknod), ROW(symlink), ROW(link),
+	{ SYS_rename, act_rename, 1, 0 },
+	ROW(unlink), ROW(rmdir), ROW(chmod), ROW(chown), ROW(lchown), ROW(utime), ROW(utimes), ROW(futimesat),
+#endif
+	ROW(openat), ROW(openat2), ROW(mkdirat), ROW(mknodat), ROW(symlinkat), ROW(linkat),
+#ifdef SYS_renameat
+	{ SYS_renameat, act_renameat, 1, 0 },
+#endif
+	{ SYS_renameat2, act_renameat2, 1, 0 },
+	ROW(unlinkat), ROW(truncate), ROW(fchmod), ROW(fchmodat), ROW(fchown), ROW(fchownat), ROW(utimensat),
+	{ 452, act_fchmodat2, 0, 0 },
+	ROW(setxattr), ROW(lsetxattr), ROW(fsetxattr), ROW(removexattr), ROW(lremovexattr), ROW(fremovexattr),
+	ROW(bind), { SYS_connect, act_connect, 0, 1 },
+};
+
+/* By number, so that the common path looks nothing up. */
+static const struct act *by_nr[CALL_NEWEST + 1];
+
+static void index_acts(void)
+{
+	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++)
+		by_nr[acts[i].nr] = &acts[i];
+}
+
+struct answer do_call(const struct request *r)
+{
+	int nr = r->n->data.nr;
+	const struct act *act = nr >= 0 && nr <= CALL_NEWEST ? by_nr[nr] : NULL;
+	struct answer a;
+
+	if (!act) {
+		const struct call *call = call_find(CALLS_ALL, r->n->data.arch, nr, (const uint64_t *)r->n->data.args);
+
+		if (call && call->kind == CALL_TOLD)
+			return refuse(r, ACT_SYSCALL, NULL, call->reason, call->err);
+		return answer_errno(call && call->err ? call->err : ENOSYS);
+	}
+	if (act->may_wait)
+		return act->fn(r);
+	if (act->alone)
+		pthread_rwlock_wrlock(&r->b->tree);
+	else
+		pthread_rwlock_rdlock(&r->b->tree);
+	a = act->fn(r);
+	pthread_rwlock_unlock(&r->b->tree);
+	return a;
+}
+
+/* --- receiving and answering --- */
+
+static void answer(struct broker *b, uint64_t id, const struct answer *a)
+{
+	struct seccomp_notif_resp resp = { .id = id };
+
+	switch (a->kind) {
+	case ANSWER_LATER:
+		return;
+	case ANSWER_FD:
+		if (send_fd(b->notify, id, a->fd, a->cloexec) < 0)
+			send_errno(b->notify, id, errno);
+		close(a->fd);
+		return;
+	case ANSWER_CONTINUE:
+		resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+		break;
+	case ANSWER_ERRNO:
+		resp.error = -a->err;
+		break;
+	case ANSWER_VALUE:
+		break;
+	}
+	/* Fails when the caller died meanwhile, which needs no answer. */
+	ioctl(b->notify, SECCOMP_IOCTL_NOTIF_SEND, &resp);
+}
+
+static void *worker(void *arg)
+{
+	struct broker *b = arg;
+	struct seccomp_notif n;
+
+	/* An umask and a working directory of this thread's own. */
+	if (unshare(CLONE_FS) < 0 || fchdir(b->proc) < 0)
+		_exit(125);
+	for (;;) {
+		struct request r = { .b = b, .n = &n };
+		struct answer a;
+
+		memset(&n, 0, sizeof(n));
+		if (ioctl(b->notify, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0) {
+			if (errno == EINTR || errno == ENOENT)
+				continue;
+			return NULL;	/* nobody is left under the filter */
+		}
+		r.tid = (pid_t)n.pid;
+		a = r.tid ? do_call(&r) : answer_errno(ESRCH);
+		answer(b, n.id, &a);
+	}
+}
+
+static int start_thread(void *(*fn)(void *), struct broker *b)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+	int r;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, WORKER_STACK);
+	r = pthread_create(&t, &attr, fn, b);
+	pthread_attr_destroy(&attr);
+	if (r)
+		errno = r;
+	return r ? -1 : 0;
+}
+
+/* --- steps before the first call --- */
+
+/* Should: look at the command's tree only. The owner of the network namespace is the outer user namespace. */
+static int join(struct broker *b, int netns, int mntns)
+{
+	int userns = ioctl(netns, NS_GET_USERNS);
+
+	b->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (b->proc < 0 || userns < 0 || setns(userns, CLONE_NEWUSER) < 0 || setns(netns, CLONE_NEWNET) < 0 ||
+	    setns(mntns, CLONE_NEWNS) < 0)
+		return -1;
+	close(userns);
+	b->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return b->root < 0 || mounts_load(b) < 0 ? -1 : 0;
+}
+
+/* Should: end with the supervisor, hold no capability, be of no use to a debugger. */
+static int confine(struct broker *b)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { 0 };
+	struct rlimit no_core = { 0 }, file = { .rlim_cur = b->blob->limit_file, .rlim_max = b->blob->limit_file };
+
+	signal(SIGXFSZ, SIG_IGN);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &no_core) < 0 ||
+	    (b->blob->limit_file && setrlimit(RLIMIT_FSIZE, &file) < 0) ||
+	    syscall(SYS_capset, &head, none) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -1;
+	umask(0);
+	return 0;
+}
+
+static int load_zones(struct broker *b)
+{
+	const struct blob_zone *z = (const void *)((const char *)b->blob + b->blob->zones_off);
+
+	b->zones = calloc(b->blob->n_zones + 1, sizeof(*b->zones));
+	if (!b->zones)
+		return -1;
+	for (uint32_t i = 0; i < b->blob->n_zones; i++) {
+		const char *path = wire_text(b->blob, z[i].path_off);
+
+		b->zones[i] = (struct zone){ .kind = z[i].kind, .path = path,
+					     .len = strcmp(path, "/") ? strlen(path) : 0,
+					     .rule = wire_text(b->blob, z[i].rule_off),
+					     .from_host = z[i].from_host != 0 };
+	}
+	b->n_zones = b->blob->n_zones;
+	return 0;
+}
+
+static int load_rules(struct broker *b)
+{
+	const uint32_t *at = (const void *)((const char *)b->blob + b->blob->rules_off);
+
+	for (uint32_t i = 0; i < b->blob->n_rules; i++)
+		if (names_add(&b->names, wire_text(b->blob, at[i])) < 0)
+			return -1;
+	return 0;
+}
+
+static int raise_open_files(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+		return -1;
+	r.rlim_cur = r.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &r);
+}
+
+int broker_main(int ctl)
+{
+	struct broker b = { .ctl = ctl, .notify = -1, .proc = -1, .root = -1,
+			    .ctl_lock = PTHREAD_MUTEX_INITIALIZER };
+	pthread_rwlockattr_t fair;
+	struct msg_plain m;
+	int fds[START_NUM];
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		wire_fail(ctl, errno, 0, "tie the broker to its supervisor");
+	if (wire_recv(ctl, &m, sizeof(m), fds, START_NUM) != sizeof(m) || m.type != MSG_START)
+		_exit(125);	/* the supervisor is gone, or the run ended before it began */
+	b.notify = fds[START_NOTIFY];
+	b.blob = wire_blob(fds[START_BLOB]);
+	if (!b.blob || load_zones(&b) < 0 || load_rules(&b) < 0 || raise_open_files() < 0)
+		wire_fail(ctl, errno, 0, "read the sandbox plan in the broker");
+	if (join(&b, fds[START_NETNS], fds[START_MNTNS]) < 0)
+		wire_fail(ctl, errno, 0, "join the sandbox's namespaces");
+	close(fds[START_NETNS]);
+	close(fds[START_MNTNS]);
+	if (confine(&b) < 0)
+		wire_fail(ctl, errno, 0, "confine the broker");
+	/* A stream of opens must not keep a rename waiting for ever. */
+	pthread_rwlockattr_init(&fair);
+	pthread_rwlockattr_setkind_np(&fair, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&b.tree, &fair);
+	index_acts();
+	for (int i = 0; i < WORKERS; i++)
+		if (start_thread(worker, &b) < 0)
+			wire_fail(ctl, errno, 0, "start the broker's threads");
+	if (start_thread(report_thread, &b) < 0)
+		wire_fail(ctl, errno, 0, "start the broker's threads");
+	m.type = MSG_READY;
+	if (wire_send(ctl, &m, sizeof(m), NULL, 0) < 0)
+		_exit(125);
+	/* The supervisor shuts its side down when the command is gone; what was counted still goes out. */
+	while (wire_recv(ctl, &m, sizeof(m), NULL, 0) > 0)
+		;
+	report_flush(&b);
+	_exit(0);
+}

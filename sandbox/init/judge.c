@@ -1,0 +1,102 @@
+/*
+ * sandbox/init/judge.c - what may be done at a place
+ *
+ * The zone decides first (is this part of the tree writable at all?), then the
+ * name rules. Both look at the resolved path alone, so the verdict is the same
+ * whatever trick a path played to get there.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "sandbox/init/broker.h"
+
+const struct zone *zone_of(const struct broker *b, const char *path)
+{
+	const struct zone *best = NULL;
+
+	for (size_t i = 0; i < b->n_zones; i++) {
+		const struct zone *z = &b->zones[i];
+
+		if (best && z->len < best->len)
+			continue;
+		/* "/" has length 0 here, so that every path lies below it. */
+		if (!strncmp(path, z->path, z->len) && (path[z->len] == '/' || !path[z->len] || !z->len))
+			best = z;
+	}
+	return best;
+}
+
+int is_native(const struct place *p)
+{
+	return p->zone && (p->zone->kind == ZONE_NATIVE || p->zone->kind == ZONE_DEV);
+}
+
+static int is_digits(const char *s, size_t n)
+{
+	if (!n)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (s[i] < '0' || s[i] > '9')
+			return 0;
+	return 1;
+}
+
+/*
+ * Files of /proc/PID and /proc/PID/task/TID that programs write about
+ * themselves and that reach nothing else. "mem" is not among them: opened by
+ * us it would carry our rights.
+ */
+static int is_own_proc_file(const char *path)
+{
+	static const char *const files[] = { "comm", "oom_score_adj", "oom_adj", "coredump_filter",
+					     "timerslack_ns", "clear_refs", "autogroup" };
+	const char *p = path + strlen("/proc/");
+	size_t n = strcspn(p, "/");
+
+	if (strncmp(path, "/proc/", 6) || !is_digits(p, n) || p[n] != '/' || (n == 1 && *p == '1'))
+		return 0;
+	p += n + 1;
+	if (!strncmp(p, "task/", 5)) {
+		p += 5;
+		n = strcspn(p, "/");
+		if (!is_digits(p, n) || p[n] != '/')
+			return 0;
+		p += n + 1;
+	}
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (!strcmp(p, files[i]))
+			return 1;
+	return 0;
+}
+
+int judge_write(const struct request *r, const struct place *p, const char **ret_rule)
+{
+	/* A rule met on the way holds whatever the zone. */
+	if (p->denied) {
+		*ret_rule = p->denied;
+		return EACCES;
+	}
+	if (!p->zone) {
+		*ret_rule = "outside the sandbox";
+		return EACCES;
+	}
+	switch (p->zone->kind) {
+	case ZONE_READ:
+		*ret_rule = p->zone->rule;
+		return EROFS;
+	case ZONE_PROC:
+		*ret_rule = "/proc";
+		return is_own_proc_file(p->path) ? 0 : EACCES;
+	case ZONE_WRITE:
+		*ret_rule = names_denied(&r->b->names, p->path);
+		return *ret_rule ? EACCES : 0;
+	case ZONE_NATIVE:
+	case ZONE_PRIVATE:
+	case ZONE_DEV:
+		return 0;
+	case ZONE_NUM:
+		break;
+	}
+	*ret_rule = "no rule for this place";
+	return EACCES;
+}

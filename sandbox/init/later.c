@@ -1,0 +1,114 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sandbox/init/later.h"
+#include "sandbox/init/sys.h"
+
+#define MAX_WAITING 128
+#define LONGEST_PAUSE_MS 20
+
+struct waiting {
+	struct broker *b;
+	uint64_t id;
+	int object;
+	int flags;
+	int cloexec;
+};
+
+static atomic_int n_waiting;
+
+int send_fd(int notify, uint64_t id, int fd, int cloexec)
+{
+	struct seccomp_notif_addfd a = {
+		.id = id,
+		.flags = SECCOMP_ADDFD_FLAG_SEND,
+		.srcfd = (uint32_t)fd,
+		.newfd_flags = cloexec ? O_CLOEXEC : 0,
+	};
+
+	return ioctl(notify, SECCOMP_IOCTL_NOTIF_ADDFD, &a) < 0 ? -1 : 0;
+}
+
+void send_errno(int notify, uint64_t id, int err)
+{
+	struct seccomp_notif_resp resp = { .id = id, .error = -err };
+
+	ioctl(notify, SECCOMP_IOCTL_NOTIF_SEND, &resp);
+}
+
+static int still_there(const struct waiting *w)
+{
+	uint64_t id = w->id;
+
+	return !ioctl(w->b->notify, SECCOMP_IOCTL_NOTIF_ID_VALID, &id);
+}
+
+static void finish(const struct waiting *w, int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0 ||
+	    send_fd(w->b->notify, w->id, fd, w->cloexec) < 0)
+		send_errno(w->b->notify, w->id, errno);
+	close(fd);
+}
+
+static void *wait_and_open(void *arg)
+{
+	struct waiting *w = arg;
+	long pause_ms = 1;
+	char link[32];
+	int fd;
+
+	snprintf(link, sizeof(link), "self/fd/%d", w->object);
+	while (still_there(w)) {	/* bounded by the caller's own patience */
+		struct timespec t = { .tv_nsec = pause_ms * 1000000L };
+
+		fd = openat(w->b->proc, link, w->flags);
+		if (fd >= 0) {
+			finish(w, fd);
+			break;
+		}
+		if (errno != ENXIO && errno != EWOULDBLOCK) {
+			send_errno(w->b->notify, w->id, errno);
+			break;
+		}
+		nanosleep(&t, NULL);
+		if (pause_ms < LONGEST_PAUSE_MS)
+			pause_ms *= 2;
+	}
+	close(w->object);
+	free(w);
+	atomic_fetch_sub(&n_waiting, 1);
+	return NULL;
+}
+
+struct answer open_later(const struct request *r, int object, int flags, int cloexec)
+{
+	struct waiting *w = malloc(sizeof(*w));
+	pthread_t thread;
+
+	if (!w || atomic_fetch_add(&n_waiting, 1) >= MAX_WAITING) {
+		if (w)
+			atomic_fetch_sub(&n_waiting, 1);
+		free(w);
+		return answer_errno(ENFILE);
+	}
+	*w = (struct waiting){ .b = r->b, .id = r->n->id, .flags = flags, .cloexec = cloexec,
+			       .object = fcntl(object, F_DUPFD_CLOEXEC, 3) };
+	if (w->object < 0 || pthread_create(&thread, NULL, wait_and_open, w)) {
+		if (w->object >= 0)
+			close(w->object);
+		free(w);
+		atomic_fetch_sub(&n_waiting, 1);
+		return answer_errno(ENFILE);
+	}
+	pthread_detach(thread);
+	return (struct answer){ .kind = ANSWER_LATER, .fd = -1 };
+}

@@ -1,0 +1,271 @@
+/*
+ * sandbox/init/ops_attr.c - length, mode, owner, times and extended attributes
+ *
+ * Landlock does not hold these (but truncate), so they are never continued: we
+ * act on the very object that was judged, named "self/fd/N" below the host's
+ * /proc, which is this thread's working directory.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include <utime.h>
+
+#include "sandbox/init/broker.h"
+#include "sandbox/init/sys.h"
+
+/* A judged object and the two ways to name it in a system call. */
+struct object {
+	struct request r;
+	char text[PATH_MAX];
+	struct place p;
+	int fd;			/* O_PATH; not owned when it is p.object */
+	int is_link;		/* a symbolic link itself, not what it points to */
+	char link[32];		/* "self/fd/N" */
+};
+
+static void object_done(struct object *o)
+{
+	if (o->fd >= 0 && o->fd != o->p.object)
+		close(o->fd);
+	place_done(&o->p);
+}
+
+#define OBJECT(r_) __attribute__((cleanup(object_done))) struct object o = { \
+	.r = *(r_), .fd = -1, .p = { .dir = -1, .object = -1 } }
+
+static int judge_object(struct object *o, enum file_action action, struct answer *ret)
+{
+	const char *rule;
+	struct stat st;
+	int err;
+
+	if (!target_alive(&o->r)) {
+		*ret = answer_errno(EINTR);
+		return 1;
+	}
+	if (o->p.object >= 0)
+		o->fd = o->p.object;
+	else
+		o->fd = openat(o->p.dir, o->p.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (o->fd < 0 || fstat(o->fd, &st) < 0) {
+		*ret = answer_errno(errno);
+		return 1;
+	}
+	o->is_link = S_ISLNK(st.st_mode);
+	snprintf(o->link, sizeof(o->link), "self/fd/%d", o->fd);
+	/* Pipes, sockets, memory files, and files the user handed over: theirs to change only by us
+	 * if they are in the tree at all. */
+	if (!o->p.zone) {
+		*ret = o->p.path[0] == '/' ? answer_errno(EPERM) : answer_continue();
+		return 1;
+	}
+	err = judge_write(&o->r, &o->p, &rule);
+	if (!err)
+		return 0;
+	*ret = refuse(&o->r, action, &o->p, rule, err);
+	return 1;
+}
+
+/* Find and judge by path. 0 to go on, 1 with the answer. */
+static int by_path(struct object *o, int at, uint64_t path, unsigned int how, enum file_action action,
+		   struct answer *ret)
+{
+	if (target_text(o->r.tid, path, o->text, sizeof(o->text)) < 0 ||
+	    (o->r.given = o->text, walk(&o->r, at, o->text, how, 0, &o->p)) < 0) {
+		*ret = answer_errno(errno);
+		return 1;
+	}
+	return judge_object(o, action, ret);
+}
+
+/* The same for an open descriptor of the caller. */
+static int by_fd(struct object *o, int fd, enum file_action action, struct answer *ret)
+{
+	if (walk_fd(&o->r, fd, &o->p) < 0) {
+		*ret = answer_errno(errno);
+		return 1;
+	}
+	o->r.given = o->p.path;
+	return judge_object(o, action, ret);
+}
+
+static unsigned int how_of(uint64_t flags)
+{
+	return (flags & AT_SYMLINK_NOFOLLOW ? 0 : WALK_FOLLOW) | (flags & AT_EMPTY_PATH ? WALK_EMPTY : 0);
+}
+
+struct answer do_truncate(const struct request *r, uint64_t path, uint64_t len)
+{
+	struct answer a;
+	OBJECT(r);
+
+	if (by_path(&o, AT_FDCWD, path, WALK_FOLLOW, ACT_WRITE_DATA, &a))
+		return a;
+	return answer_result(truncate(o.link, (off_t)len));
+}
+
+/* --- mode and owner --- */
+
+static struct answer chmod_object(const struct object *o, uint64_t mode)
+{
+	if (o->is_link)
+		return answer_errno(EOPNOTSUPP);
+	return answer_result(fchmodat(o->r.b->proc, o->link, (mode_t)mode & 07777, 0));
+}
+
+struct answer do_chmod(const struct request *r, int at, uint64_t path, uint64_t mode, uint64_t flags)
+{
+	struct answer a;
+	OBJECT(r);
+
+	return by_path(&o, at, path, how_of(flags), ACT_WRITE_MODE, &a) ? a : chmod_object(&o, mode);
+}
+
+struct answer do_fchmod(const struct request *r, int fd, uint64_t mode)
+{
+	struct answer a;
+	OBJECT(r);
+
+	return by_fd(&o, fd, ACT_WRITE_MODE, &a) ? a : chmod_object(&o, mode);
+}
+
+/* An O_PATH descriptor of a link names the link itself here: AT_EMPTY_PATH never follows. */
+static struct answer chown_object(const struct object *o, uint64_t uid, uint64_t gid)
+{
+	return answer_result(fchownat(o->fd, "", (uid_t)uid, (gid_t)gid, AT_EMPTY_PATH));
+}
+
+struct answer do_chown(const struct request *r, int at, uint64_t path, uint64_t uid, uint64_t gid, uint64_t flags)
+{
+	struct answer a;
+	OBJECT(r);
+
+	return by_path(&o, at, path, how_of(flags), ACT_WRITE_MODE, &a) ? a : chown_object(&o, uid, gid);
+}
+
+struct answer do_fchown(const struct request *r, int fd, uint64_t uid, uint64_t gid)
+{
+	struct answer a;
+	OBJECT(r);
+
+	return by_fd(&o, fd, ACT_WRITE_MODE, &a) ? a : chown_object(&o, uid, gid);
+}
+
+/* --- times --- */
+
+static int read_times(pid_t tid, uint64_t addr, enum times_kind kind, struct timespec ts[2])
+{
+	struct timeval tv[2];
+	struct utimbuf ub;
+
+	switch (kind) {
+	case TIMES_SPEC:
+		return target_read(tid, addr, ts, sizeof(*ts) * 2);
+	case TIMES_VAL:
+		if (target_read(tid, addr, tv, sizeof(tv)) < 0)
+			return -1;
+		for (int i = 0; i < 2; i++)
+			ts[i] = (struct timespec){ .tv_sec = tv[i].tv_sec, .tv_nsec = tv[i].tv_usec * 1000 };
+		return 0;
+	case TIMES_UTIMBUF:
+		if (target_read(tid, addr, &ub, sizeof(ub)) < 0)
+			return -1;
+		ts[0] = (struct timespec){ .tv_sec = ub.actime };
+		ts[1] = (struct timespec){ .tv_sec = ub.modtime };
+		return 0;
+	}
+	errno = EINVAL;
+	return -1;
+}
+
+struct answer do_utimes(const struct request *r, int at, uint64_t path, uint64_t times, enum times_kind kind,
+			uint64_t flags)
+{
+	struct timespec ts[2];
+	struct answer a;
+	OBJECT(r);
+
+	if (times && read_times(r->tid, times, kind, ts) < 0)
+		return answer_errno(errno);
+	/* Without a path it is the descriptor's own file: futimens(3). */
+	if (path ? by_path(&o, at, path, how_of(flags), ACT_WRITE_MODE, &a) :
+		   by_fd(&o, at, ACT_WRITE_MODE, &a))
+		return a;
+	if (o.is_link && o.p.name[0])
+		return answer_result(utimensat(o.p.dir, o.p.name, times ? ts : NULL, AT_SYMLINK_NOFOLLOW));
+	return answer_result(utimensat(r->b->proc, o.link, times ? ts : NULL, 0));
+}
+
+/* --- extended attributes: (path or fd, name, value, size, flags) --- */
+
+static void free_value(char **value)
+{
+	free(*value);
+}
+
+static struct answer set_xattr(const struct object *o)
+{
+	const __u64 *arg = o->r.n->data.args;
+	char name[XATTR_NAME_MAX + 1];
+	__attribute__((cleanup(free_value))) char *value = NULL;
+
+	if (target_text(o->r.tid, arg[1], name, sizeof(name)) < 0)
+		return answer_errno(errno == ENAMETOOLONG ? ERANGE : errno);
+	if (arg[3] > XATTR_SIZE_MAX)
+		return answer_errno(E2BIG);
+	value = malloc(arg[3] + 1);
+	if (!value)
+		return answer_errno(ENOMEM);
+	if (arg[3] && target_read(o->r.tid, arg[2], value, arg[3]) < 0)
+		return answer_errno(errno);
+	if (o->is_link)	/* user attributes are not for links, the others not for us */
+		return answer_errno(EPERM);
+	return answer_result(setxattr(o->link, name, value, arg[3], (int)arg[4]));
+}
+
+static struct answer remove_xattr(const struct object *o)
+{
+	char name[XATTR_NAME_MAX + 1];
+
+	if (target_text(o->r.tid, o->r.n->data.args[1], name, sizeof(name)) < 0)
+		return answer_errno(errno == ENAMETOOLONG ? ERANGE : errno);
+	return o->is_link ? answer_errno(EPERM) : answer_result(removexattr(o->link, name));
+}
+
+struct answer do_setxattr(const struct request *r, uint64_t path, unsigned int how)
+{
+	struct answer a;
+	OBJECT(r);
+
+	return by_path(&o, AT_FDCWD, path, how, ACT_WRITE_MODE, &a) ? a : set_xattr(&o);
+}
+
+struct answer do_removexattr(const struct request *r, uint64_t path, unsigned int how)
+{
+	struct answer a;
+	OBJECT(r);
+
+	return by_path(&o, AT_FDCWD, path, how, ACT_WRITE_MODE, &a) ? a : remove_xattr(&o);
+}
+
+struct answer do_fsetxattr(const struct request *r)
+{
+	struct answer a;
+	OBJECT(r);
+
+	return by_fd(&o, (int)r->n->data.args[0], ACT_WRITE_MODE, &a) ? a : set_xattr(&o);
+}
+
+struct answer do_fremovexattr(const struct request *r)
+{
+	struct answer a;
+	OBJECT(r);
+
+	return by_fd(&o, (int)r->n->data.args[0], ACT_WRITE_MODE, &a) ? a : remove_xattr(&o);
+}

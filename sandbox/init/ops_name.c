@@ -1,0 +1,325 @@
+/*
+ * sandbox/init/ops_name.c - calls that make, move and remove names
+ *
+ * Each acts on the directory that was judged, with one last name. Renames run
+ * alone (see the lock in broker.h), so a name cannot move between verdict and
+ * act.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sandbox/init/broker.h"
+#include "sandbox/init/sys.h"
+
+#define OWN_PLACE __attribute__((cleanup(own_place))) struct place
+
+/* What a call that makes a new name asks for. */
+struct making {
+	struct request r;
+	char text[PATH_MAX];
+	struct place p;
+};
+
+/*
+ * Read, walk and judge the name to be made. Returns 0 when the act may go on,
+ * else 1 with the answer.
+ */
+static int prepare(struct making *m, int at, uint64_t path, enum file_action action, struct answer *ret)
+{
+	const char *rule;
+	struct stat st;
+	int err;
+
+	m->p = (struct place){ .dir = -1, .object = -1 };
+	*ret = answer_errno(EFAULT);
+	if (target_text(m->r.tid, path, m->text, sizeof(m->text)) < 0 ||
+	    walk(&m->r, at, m->text, 0, 0, &m->p) < 0) {
+		*ret = answer_errno(errno);
+		return 1;
+	}
+	m->r.given = m->text;
+	if (!target_alive(&m->r)) {
+		*ret = answer_errno(EINTR);
+		return 1;
+	}
+	if (is_native(&m->p)) {
+		*ret = answer_continue();
+		return 1;
+	}
+	if (!m->p.name[0]) {	/* ".", "/", or what a magic link leads to: it is there already */
+		*ret = answer_errno(EEXIST);
+		return 1;
+	}
+	err = judge_write(&m->r, &m->p, &rule);
+	if (!err)
+		return 0;
+	/* Making what exists fails anyway and changes nothing: that is no refusal. */
+	if (!fstatat(m->p.dir, m->p.name, &st, AT_SYMLINK_NOFOLLOW))
+		*ret = answer_errno(EEXIST);
+	else if (errno != ENOENT)
+		*ret = answer_errno(errno);
+	else
+		*ret = refuse(&m->r, action, &m->p, rule, err);
+	return 1;
+}
+
+static int take_umask(const struct request *r)
+{
+	mode_t mask;
+
+	if (target_umask(r, &mask) < 0)
+		return -1;
+	umask(mask);
+	return 0;
+}
+
+struct answer do_mkdir(const struct request *r, int at, uint64_t path, uint64_t mode)
+{
+	struct making m = { .r = *r };
+	struct answer a;
+
+	if (!prepare(&m, at, path, ACT_WRITE_MKDIR, &a))
+		a = take_umask(r) < 0 ? answer_errno(ESRCH) :
+		    answer_result(mkdirat(m.p.dir, m.p.name, (mode_t)mode & 07777));
+	place_done(&m.p);
+	return a;
+}
+
+struct answer do_mknod(const struct request *r, int at, uint64_t path, uint64_t mode, uint64_t dev)
+{
+	struct making m = { .r = *r };
+	struct answer a;
+
+	if (!prepare(&m, at, path, ACT_WRITE_NODE, &a))
+		a = take_umask(r) < 0 ? answer_errno(ESRCH) :
+		    answer_result(mknodat(m.p.dir, m.p.name, (mode_t)mode, (dev_t)dev));
+	place_done(&m.p);
+	return a;
+}
+
+struct answer do_symlink(const struct request *r, uint64_t target, int at, uint64_t path)
+{
+	struct making m = { .r = *r };
+	char to[PATH_MAX];
+	const char *rule;
+	struct answer a;
+
+	if (target_text(r->tid, target, to, sizeof(to)) < 0)
+		return answer_errno(errno);
+	if (!prepare(&m, at, path, ACT_WRITE_SYMLINK, &a)) {
+		/* ".claude" → "tmp" would bring tmp/commands under a protected name. */
+		rule = m.p.zone->kind == ZONE_WRITE ? names_heads(&r->b->names, m.p.path) : NULL;
+		a = rule ? refuse(&m.r, ACT_WRITE_SYMLINK, &m.p, rule, EACCES) :
+			   answer_result(symlinkat(to, m.p.dir, m.p.name));
+	}
+	place_done(&m.p);
+	return a;
+}
+
+/* --- link --- */
+
+/* The source of a link: a second name for a protected file would be a way around its rule. */
+static int judge_source(const struct request *r, const struct place *from, const char **ret_rule)
+{
+	if (from->denied) {
+		*ret_rule = from->denied;
+		return EACCES;
+	}
+	if (from->zone && from->zone->kind == ZONE_WRITE) {
+		*ret_rule = names_denied(&r->b->names, from->path);
+		return *ret_rule ? EACCES : 0;
+	}
+	return 0;
+}
+
+static struct answer link_places(const struct request *r, const struct place *from, const struct place *to)
+{
+	char link[32];
+
+	if (from->name[0])
+		return answer_result(linkat(from->dir, from->name, to->dir, to->name, 0));
+	/* An open descriptor, O_TMPFILE among them. A foreign one is on no mount of ours. */
+	if (from->foreign && from->path[0] == '/' && !strstr(from->path, "(deleted)"))
+		return answer_errno(EXDEV);
+	snprintf(link, sizeof(link), "self/fd/%d", from->object);
+	return answer_result(linkat(r->b->proc, link, to->dir, to->name, AT_SYMLINK_FOLLOW));
+}
+
+struct answer do_link(const struct request *r, int at1, uint64_t path1, int at2, uint64_t path2, uint64_t flags)
+{
+	unsigned int how = (flags & AT_SYMLINK_FOLLOW ? WALK_FOLLOW : 0) |
+			   (flags & AT_EMPTY_PATH ? WALK_EMPTY : 0);
+	struct request told = *r;
+	char text1[PATH_MAX], text2[PATH_MAX];
+	OWN_PLACE from = { .dir = -1, .object = -1 }, to = { .dir = -1, .object = -1 };
+	const char *rule;
+	int err;
+
+	if (flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
+		return answer_errno(EINVAL);
+	if (target_text(r->tid, path1, text1, sizeof(text1)) < 0 ||
+	    target_text(r->tid, path2, text2, sizeof(text2)) < 0)
+		return answer_errno(errno);
+	told.given = text1;
+	if (walk(&told, at1, text1, how, 0, &from) < 0 || walk(&told, at2, text2, 0, 0, &to) < 0)
+		return answer_errno(errno);
+	if (!target_alive(r))
+		return answer_errno(EINTR);
+	if (is_native(&from) && is_native(&to))
+		return answer_continue();
+	if (!to.name[0])
+		return answer_errno(EEXIST);
+	err = judge_source(r, &from, &rule);
+	if (err)
+		return refuse(&told, ACT_WRITE_LINK, &from, rule, err);
+	told.given = text2;
+	err = judge_write(r, &to, &rule);
+	if (err)
+		return refuse(&told, ACT_WRITE_LINK, &to, rule, err);
+	return link_places(r, &from, &to);
+}
+
+/* --- rename --- */
+
+struct moving {
+	struct request r;
+	struct place from, to;
+	char text[2][PATH_MAX];
+	unsigned int flags;
+};
+
+/* May what is at @from, once it stands at @to, be there? 0, or the errno with the rule. */
+static int judge_arrival(const struct request *r, const struct place *from, const struct place *to,
+			 const char **ret_rule)
+{
+	const struct names *names = &r->b->names;
+	struct stat st;
+	int fd, found;
+
+	if (fstatat(from->dir, from->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno;
+	if (S_ISLNK(st.st_mode)) {
+		*ret_rule = to->zone && to->zone->kind == ZONE_WRITE ? names_heads(names, to->path) : NULL;
+		return *ret_rule ? EACCES : 0;
+	}
+	if (!S_ISDIR(st.st_mode))
+		return 0;
+	fd = openat(from->dir, from->name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	/* What it holds must be allowed where it goes, and must not be protected by where it is. */
+	found = to->zone && to->zone->kind == ZONE_WRITE ? names_tree(names, fd, to->path, ret_rule) : 0;
+	if (!found && from->zone && from->zone->kind == ZONE_WRITE)
+		found = names_tree(names, fd, from->path, ret_rule);
+	close(fd);
+	return found ? EACCES : 0;
+}
+
+/* One end of the move: may this name be taken away, or put there? Answers for the record. */
+static int judge_end(struct moving *m, const struct place *p, int which, struct answer *ret)
+{
+	const char *rule;
+	int err = judge_write(&m->r, p, &rule);
+
+	if (!err)
+		return 0;
+	m->r.given = m->text[which];
+	*ret = refuse(&m->r, ACT_WRITE_RENAME, p, rule, err);
+	return 1;
+}
+
+static int judge_move(struct moving *m, const struct place *from, const struct place *to, int which,
+		      struct answer *ret)
+{
+	const char *rule = NULL;
+	int err = judge_arrival(&m->r, from, to, &rule);
+
+	if (!err)
+		return 0;
+	m->r.given = m->text[which];
+	*ret = rule ? refuse(&m->r, ACT_WRITE_RENAME, to, rule, err) : answer_errno(err);
+	return 1;
+}
+
+static struct answer move(struct moving *m)
+{
+	struct stat st;
+	struct answer a;
+
+	if (fstatat(m->from.dir, m->from.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return answer_errno(errno);
+	if ((m->from.must_be_dir || m->to.must_be_dir) && !S_ISDIR(st.st_mode))
+		return answer_errno(ENOTDIR);
+	if (judge_end(m, &m->from, 0, &a) || judge_end(m, &m->to, 1, &a) ||
+	    judge_move(m, &m->from, &m->to, 1, &a))
+		return a;
+	if ((m->flags & RENAME_EXCHANGE) && judge_move(m, &m->to, &m->from, 0, &a))
+		return a;
+	/* With RENAME_WHITEOUT comes a device node, which is not ours to make. */
+	if (m->flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE))
+		return answer_errno(EINVAL);
+	return answer_result((int)syscall(SYS_renameat2, m->from.dir, m->from.name, m->to.dir, m->to.name,
+					  m->flags));
+}
+
+struct answer do_rename(const struct request *r, int at1, uint64_t path1, int at2, uint64_t path2, uint64_t flags)
+{
+	struct moving m = { .r = *r, .flags = (unsigned int)flags,
+			    .from = { .dir = -1, .object = -1 }, .to = { .dir = -1, .object = -1 } };
+	struct answer a;
+
+	m.r.given = m.text[0];
+	if (target_text(r->tid, path1, m.text[0], PATH_MAX) < 0 ||
+	    target_text(r->tid, path2, m.text[1], PATH_MAX) < 0 ||
+	    walk(&m.r, at1, m.text[0], 0, 0, &m.from) < 0 || walk(&m.r, at2, m.text[1], 0, 0, &m.to) < 0)
+		a = answer_errno(errno);
+	else if (!target_alive(r))
+		a = answer_errno(EINTR);
+	else if (is_native(&m.from) && is_native(&m.to))
+		a = answer_continue();
+	else if (!m.from.name[0] || !m.to.name[0])
+		a = answer_errno(EBUSY);
+	else
+		a = move(&m);
+	place_done(&m.from);
+	place_done(&m.to);
+	return a;
+}
+
+/* --- unlink, rmdir --- */
+
+struct answer do_unlink(const struct request *r, int at, uint64_t path, uint64_t flags)
+{
+	struct request told = *r;
+	OWN_PLACE p = { .dir = -1, .object = -1 };
+	char text[PATH_MAX];
+	const char *rule;
+	struct stat st;
+	int err;
+
+	if (flags & ~(uint64_t)AT_REMOVEDIR)
+		return answer_errno(EINVAL);
+	if (target_text(r->tid, path, text, sizeof(text)) < 0)
+		return answer_errno(errno);
+	told.given = text;
+	if (walk(&told, at, text, 0, 0, &p) < 0)
+		return answer_errno(errno);
+	if (!target_alive(r))
+		return answer_errno(EINTR);
+	if (is_native(&p))
+		return answer_continue();
+	if (!p.name[0])
+		return answer_errno(flags & AT_REMOVEDIR ? EINVAL : EISDIR);
+	if (fstatat(p.dir, p.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return answer_errno(errno);
+	err = judge_write(r, &p, &rule);
+	if (err)
+		return refuse(&told, ACT_WRITE_UNLINK, &p, rule, err);
+	if (p.must_be_dir && !(flags & AT_REMOVEDIR))
+		return answer_errno(S_ISDIR(st.st_mode) ? EISDIR : ENOTDIR);
+	return answer_result(unlinkat(p.dir, p.name, (int)flags));
+}

@@ -1,0 +1,208 @@
+/*
+ * sandbox/init/ops_open.c - open, creat, openat, openat2
+ *
+ * The file is opened here, on the directory that was judged and without
+ * following a last link, and the descriptor is put into the caller.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sandbox/init/broker.h"
+#include "sandbox/init/later.h"
+
+#define ATTEMPTS 8	/* a last part that keeps turning into a link is a game being played */
+
+/* Flags that make no sense on an object that is already found. */
+#define FINDING (O_CREAT | O_EXCL | O_NOFOLLOW)
+
+struct opening {
+	const struct request *r;
+	int flags;
+	mode_t mode;
+	struct place *p;
+};
+
+static int wants_write(int flags)
+{
+	return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC);
+}
+
+static int is_tmpfile(int flags)
+{
+	return (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+/* What we add to the caller's flags: never wait, never gain a terminal, never leak. */
+static int our_flags(int flags)
+{
+	return flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | O_LARGEFILE;
+}
+
+/* Hand @fd over, with the caller's own idea of blocking. */
+static struct answer give(const struct opening *o, int fd)
+{
+	if (!(o->flags & O_NONBLOCK)) {
+		int now = fcntl(fd, F_GETFL);
+
+		if (now < 0 || fcntl(fd, F_SETFL, now & ~O_NONBLOCK) < 0) {
+			close(fd);
+			return answer_errno(EIO);
+		}
+	}
+	return (struct answer){ .kind = ANSWER_FD, .fd = fd, .cloexec = (o->flags & O_CLOEXEC) != 0 };
+}
+
+/* Open again what @object (O_PATH) is; it was judged. */
+static struct answer reopen(const struct opening *o, int object, int flags)
+{
+	char link[32];
+	int fd;
+
+	snprintf(link, sizeof(link), "self/fd/%d", object);
+	fd = openat(o->r->b->proc, link, our_flags(flags & ~FINDING), 0);
+	if (fd >= 0)
+		return give(o, fd);
+	/* A FIFO without a reader, or a lease being broken: outside, the caller would wait. */
+	if ((errno == ENXIO || errno == EWOULDBLOCK) && !(o->flags & O_NONBLOCK))
+		return open_later(o->r, object, our_flags(flags & ~FINDING), (o->flags & O_CLOEXEC) != 0);
+	return answer_errno(errno);
+}
+
+/*
+ * A descriptor the command was given when it started (a log file as standard
+ * error) may be opened again with the rights it has, not with more; what was
+ * opened for appending stays so.
+ */
+static struct answer open_foreign(const struct opening *o)
+{
+	int have = o->p->foreign_flags, flags = o->flags;
+
+	/* Pipes, sockets and memory files lie outside Landlock's reach and outside the tree. */
+	if (o->p->path[0] != '/')
+		return answer_continue();
+	if (have < 0 || ((have & O_ACCMODE) != O_RDWR && (have & O_ACCMODE) != (flags & O_ACCMODE)))
+		return refuse(o->r, ACT_WRITE_DATA, o->p, "not opened for this by the user", EACCES);
+	if (have & O_APPEND)
+		flags = (flags | O_APPEND) & ~O_TRUNC;
+	return reopen(o, o->p->object, flags);
+}
+
+/* The place is an object without a name of ours: a directory itself, or behind a magic link. */
+static struct answer open_object(const struct opening *o)
+{
+	const char *rule;
+	int err;
+
+	if (o->p->foreign)
+		return open_foreign(o);
+	if (is_native(o->p))
+		return answer_continue();
+	if ((o->flags & O_CREAT) && (o->flags & O_EXCL))
+		return answer_errno(EEXIST);
+	if (wants_write(o->flags)) {
+		err = judge_write(o->r, o->p, &rule);
+		if (err)
+			return refuse(o->r, ACT_WRITE_DATA, o->p, rule, err);
+	}
+	return reopen(o, o->p->object, o->flags);
+}
+
+/* Judged "no": but only what would have changed something is a refusal. */
+static struct answer open_denied(const struct opening *o, const char *rule, int err)
+{
+	struct stat st;
+	int exists = !fstatat(o->p->dir, o->p->name, &st, AT_SYMLINK_NOFOLLOW);
+
+	if (!exists && errno != ENOENT)
+		return answer_errno(errno);
+	if (!exists && !(o->flags & O_CREAT))
+		return answer_errno(ENOENT);
+	if (exists && (o->flags & O_CREAT) && (o->flags & O_EXCL))
+		return answer_errno(EEXIST);
+	if (exists && S_ISDIR(st.st_mode) && !is_tmpfile(o->flags))
+		return answer_errno(EISDIR);
+	if (exists && !wants_write(o->flags)) {
+		int fd = openat(o->p->dir, o->p->name, our_flags((o->flags & ~FINDING) | O_NOFOLLOW), 0);
+
+		return fd < 0 ? answer_errno(errno) : give(o, fd);
+	}
+	return refuse(o->r, exists && !is_tmpfile(o->flags) ? ACT_WRITE_DATA : ACT_WRITE_CREATE,
+		      o->p, rule, err);
+}
+
+/* A FIFO nobody reads, or a lease: wait for it elsewhere. */
+static struct answer open_waiting(const struct opening *o)
+{
+	struct answer a;
+	int object = openat(o->p->dir, o->p->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	if (object < 0)
+		return answer_errno(errno);
+	a = open_later(o->r, object, our_flags(o->flags & ~FINDING), (o->flags & O_CLOEXEC) != 0);
+	close(object);
+	return a;
+}
+
+static struct answer open_name(const struct opening *o)
+{
+	const char *rule = NULL;
+	mode_t mask;
+	int err, fd;
+
+	if (is_native(o->p))
+		return answer_continue();
+	if (o->p->must_be_dir && (o->flags & O_CREAT))
+		return answer_errno(EISDIR);
+	err = judge_write(o->r, o->p, &rule);
+	if (err)
+		return open_denied(o, rule, err);
+	if ((o->flags & O_CREAT) || is_tmpfile(o->flags)) {
+		if (target_umask(o->r, &mask) < 0)
+			return answer_errno(ESRCH);
+		umask(mask);
+	}
+	fd = openat(o->p->dir, o->p->name,
+		    our_flags(o->flags | O_NOFOLLOW | (o->p->must_be_dir ? O_DIRECTORY : 0)), o->mode);
+	if (fd >= 0)
+		return give(o, fd);
+	if ((errno == ENXIO || errno == EWOULDBLOCK) && !(o->flags & O_NONBLOCK))
+		return open_waiting(o);
+	return answer_errno(errno);
+}
+
+/* O_PATH means a look only, and the kernel ignores nearly all other flags with it. */
+struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t flags, uint64_t mode,
+		      uint64_t resolve)
+{
+	int keeps_link = (flags & O_NOFOLLOW) || ((flags & O_CREAT) && (flags & O_EXCL));
+	struct opening o = { .r = r, .flags = (int)flags, .mode = (mode_t)mode & 07777 };
+	struct request told = *r;
+	char text[PATH_MAX];
+
+	if (flags & O_PATH)
+		return answer_continue();
+	if (target_text(r->tid, path, text, sizeof(text)) < 0)
+		return answer_errno(errno);
+	told.given = text;
+	o.r = &told;
+	for (int i = 0; i < ATTEMPTS; i++) {
+		__attribute__((cleanup(own_place))) struct place p;
+		struct answer a;
+
+		if (walk(&told, at, text, keeps_link ? 0 : WALK_FOLLOW, resolve, &p) < 0)
+			return answer_errno(errno);
+		if (!target_alive(r))
+			return answer_errno(EINTR);
+		o.p = &p;
+		a = p.name[0] ? open_name(&o) : open_object(&o);
+		/* It became a link since we looked: look again. */
+		if (a.kind != ANSWER_ERRNO || a.err != ELOOP || keeps_link)
+			return a;
+	}
+	return answer_errno(ELOOP);
+}

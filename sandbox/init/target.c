@@ -1,0 +1,170 @@
+/*
+ * sandbox/init/target.c - looking at the caller of a notified call
+ *
+ * Its memory and its entries in the host's /proc. What is read may belong to a
+ * stranger if the caller has died and its id was reused, so whoever acts on it
+ * asks target_alive() after the last read. A caller that made itself
+ * non-dumpable is readable all the same: we are in the parent of its user
+ * namespace and of the same owner.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+
+#include "sandbox/init/broker.h"
+#include "sandbox/init/sys.h"
+
+int target_read(pid_t tid, uint64_t addr, void *to, size_t len)
+{
+	struct iovec local = { .iov_base = to, .iov_len = len };
+	struct iovec remote = { .iov_base = (void *)(uintptr_t)addr, .iov_len = len };
+	ssize_t n = process_vm_readv(tid, &local, 1, &remote, 1, 0);
+
+	if (n == (ssize_t)len)
+		return 0;
+	if (n >= 0)
+		errno = EFAULT;
+	return -1;
+}
+
+ssize_t target_text(pid_t tid, uint64_t addr, char *to, size_t size)
+{
+	size_t have = 0;
+
+	if (!addr) {
+		errno = EFAULT;
+		return -1;
+	}
+	while (have < size) {
+		/* Up to the end of a page at a time: the next one may not be mapped. */
+		size_t len = 4096 - (addr + have) % 4096;
+		char *nul;
+
+		/* Most paths are short: do not copy a page for them. */
+		if (!have && len > 256)
+			len = 256;
+		if (len > size - have)
+			len = size - have;
+		if (target_read(tid, addr + have, to + have, len) < 0)
+			return -1;
+		nul = memchr(to + have, '\0', len);
+		if (nul)
+			return nul - to;
+		have += len;
+	}
+	errno = ENAMETOOLONG;
+	return -1;
+}
+
+int target_alive(const struct request *r)
+{
+	uint64_t id = r->n->id;
+
+	return !ioctl(r->b->notify, SECCOMP_IOCTL_NOTIF_ID_VALID, &id);
+}
+
+/* Read /proc/TID/@file whole into @buf as text; 0 or -1. */
+static int read_proc(const struct request *r, const char *file, char *buf, size_t size)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%d/%s", (int)r->tid, file);
+	fd = openat(r->b->proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, buf, size - 1);
+	close(fd);
+	if (n < 0)
+		return -1;
+	buf[n] = '\0';
+	return 0;
+}
+
+/* The text behind "\n<key>:\t" in a status file, or NULL. */
+static const char *status_line(const char *status, const char *key)
+{
+	const char *at = strstr(status, key);
+
+	return at ? at + strlen(key) : NULL;
+}
+
+int target_umask(const struct request *r, mode_t *ret)
+{
+	char status[4096];
+	const char *at;
+
+	if (read_proc(r, "status", status, sizeof(status)) < 0)
+		return -1;
+	at = status_line(status, "\nUmask:\t");
+	if (!at) {
+		errno = ENODATA;
+		return -1;
+	}
+	*ret = (mode_t)strtoul(at, NULL, 8) & 0777;
+	return 0;
+}
+
+/* The last number on the line at @at: the id in the innermost pid namespace. */
+static pid_t last_number(const char *at)
+{
+	const char *end = at + strcspn(at, "\n"), *p = end;
+
+	while (p > at && p[-1] >= '0' && p[-1] <= '9')
+		p--;
+	return (pid_t)strtol(p, NULL, 10);
+}
+
+int target_ids(const struct request *r, pid_t *ret_tgid, pid_t *ret_inner_tgid, pid_t *ret_inner_tid)
+{
+	char status[4096];
+	const char *tgid, *inner_tgid, *inner_tid;
+
+	if (read_proc(r, "status", status, sizeof(status)) < 0)
+		return -1;
+	tgid = status_line(status, "\nTgid:\t");
+	inner_tgid = status_line(status, "\nNStgid:\t");
+	inner_tid = status_line(status, "\nNSpid:\t");
+	if (!tgid || !inner_tgid || !inner_tid) {
+		errno = ENODATA;
+		return -1;
+	}
+	*ret_tgid = (pid_t)strtol(tgid, NULL, 10);
+	*ret_inner_tgid = last_number(inner_tgid);
+	*ret_inner_tid = last_number(inner_tid);
+	return 0;
+}
+
+int target_fd_flags(const struct request *r, int fd)
+{
+	char file[32], info[512];
+	const char *at;
+
+	snprintf(file, sizeof(file), "fdinfo/%d", fd);
+	if (read_proc(r, file, info, sizeof(info)) < 0)
+		return -1;
+	at = strstr(info, "flags:\t");
+	return at ? (int)strtoul(at + 7, NULL, 8) : -1;
+}
+
+int target_take_fd(const struct request *r, int fd)
+{
+	pid_t tgid, inner_tgid, inner_tid;
+	int pidfd, got, saved;
+
+	if (target_ids(r, &tgid, &inner_tgid, &inner_tid) < 0)
+		return -1;
+	pidfd = (int)syscall(SYS_pidfd_open, tgid, 0);
+	if (pidfd < 0)
+		return -1;
+	got = sys_pidfd_getfd(pidfd, fd);
+	saved = errno;
+	close(pidfd);
+	errno = saved;
+	return got;
+}

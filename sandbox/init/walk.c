@@ -1,0 +1,510 @@
+/*
+ * sandbox/init/walk.c - from a path in the caller's words to a place
+ *
+ * The fast way is one openat2(2) of the parent that refuses links. Where a link
+ * is met, the path is walked part by part on descriptors, so that nothing the
+ * command changes meanwhile can lead us elsewhere than to what we then judge:
+ * the verdict is on the path of the descriptor we act on, asked of the kernel.
+ *
+ * Two things in /proc look different from here. "self" and "thread-self" must
+ * mean the caller, not us. And the magic links (fd/3, cwd, root) are followed
+ * with our rights, so what they lead to is only used if it belongs to this
+ * mount namespace; anything else is "foreign": a descriptor the command was
+ * given when it started.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <linux/magic.h>
+
+#include "sandbox/init/broker.h"
+#include "sandbox/init/sys.h"
+
+#define MAX_LINKS 40	/* as the kernel */
+
+struct walker {
+	const struct request *r;
+	unsigned int flags;
+	int links;
+	struct place *at;		/* at->dir is where we stand */
+	char rest[2 * PATH_MAX];	/* what is still to be walked */
+};
+
+void place_done(struct place *p)
+{
+	if (p->dir >= 0)
+		close(p->dir);
+	if (p->object >= 0)
+		close(p->object);
+	p->dir = p->object = -1;
+}
+
+int fd_path(const struct broker *b, int fd, char ret[PATH_MAX])
+{
+	char link[32];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "self/fd/%d", fd);
+	n = readlinkat(b->proc, link, ret, PATH_MAX);
+	if (n < 0)
+		return -1;
+	if (n >= PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	ret[n] = '\0';
+	return 0;
+}
+
+/* --- does a descriptor belong to our mount namespace? --- */
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+int mounts_load(struct broker *b)
+{
+	FILE *f;
+	char *line = NULL;
+	size_t cap = 0;
+	int fd = openat(b->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
+
+	f = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!f)
+		return -1;
+	while (getline(&line, &cap, f) > 0) {
+		uint64_t *m = realloc(b->mounts, (b->n_mounts + 1) * sizeof(*m));
+
+		if (!m)
+			break;
+		b->mounts = m;
+		m[b->n_mounts++] = strtoull(line, NULL, 10);
+	}
+	free(line);
+	fclose(f);
+	qsort(b->mounts, b->n_mounts, sizeof(*b->mounts), by_value);
+	return b->n_mounts ? 0 : -1;
+}
+
+static int is_ours(const struct broker *b, int fd)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) < 0 || !(st.stx_mask & STATX_MNT_ID))
+		return 0;
+	return bsearch(&(uint64_t){ st.stx_mnt_id }, b->mounts, b->n_mounts, sizeof(*b->mounts),
+		       by_value) != NULL;
+}
+
+/* --- where a walk starts --- */
+
+/* The caller's working directory or directory descriptor, as ours to close; or -1. */
+static int open_base(const struct request *r, int at)
+{
+	char link[48];
+	int fd;
+
+	if (at == AT_FDCWD)
+		snprintf(link, sizeof(link), "%d/cwd", (int)r->tid);
+	else
+		snprintf(link, sizeof(link), "%d/fd/%d", (int)r->tid, at);
+	fd = openat(r->b->proc, link, O_PATH | O_CLOEXEC);
+	if (fd < 0) {
+		if (errno == ENOENT)
+			errno = at == AT_FDCWD ? ENOENT : EBADF;
+		return -1;
+	}
+	if (!is_ours(r->b, fd)) {
+		close(fd);
+		errno = EACCES;
+		return -1;
+	}
+	return fd;
+}
+
+/* --- the last part --- */
+
+/* Stand on the object itself instead of a name in a directory. */
+static int settle_on_object(struct walker *w, int fd)
+{
+	struct place *p = w->at;
+
+	p->object = fd;
+	p->name[0] = '\0';
+	if (fd_path(w->r->b, fd, p->path) < 0)
+		return -1;
+	p->zone = NULL;
+	if (p->path[0] == '/' && is_ours(w->r->b, fd))
+		p->zone = zone_of(w->r->b, p->path);
+	else
+		p->foreign = 1;
+	return 0;
+}
+
+/* Put the last name behind the path of the directory we stand in. */
+static int settle(struct walker *w, const char *name, size_t len)
+{
+	struct place *p = w->at;
+	size_t n;
+
+	if (len > NAME_MAX) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(p->name, name, len);
+	p->name[len] = '\0';
+	if (fd_path(w->r->b, p->dir, p->path) < 0)
+		return -1;
+	n = strlen(p->path);
+	if (n == 1)
+		n = 0;
+	if (n + len + 2 > sizeof(p->path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	p->path[n] = '/';
+	memcpy(p->path + n + 1, p->name, len + 1);
+	p->zone = zone_of(w->r->b, p->path);
+	return 0;
+}
+
+/* --- links --- */
+
+/* Put @text in front of what is still to be walked. */
+static int prepend(struct walker *w, const char *text, size_t len, const char *rest)
+{
+	char joined[sizeof(w->rest)];
+	size_t rest_len = strlen(rest);
+
+	if (len + rest_len + 2 > sizeof(joined)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(joined, text, len);
+	joined[len] = '/';
+	memcpy(joined + len + 1, rest, rest_len + 1);
+	/* A last part keeps its form: "a" must not become "a/". */
+	if (!rest_len)
+		joined[len] = '\0';
+	memcpy(w->rest, joined, sizeof(joined));
+	return 0;
+}
+
+static int stand_on(struct walker *w, int fd)
+{
+	close(w->at->dir);
+	w->at->dir = fd;
+	return 0;
+}
+
+/* A rule may name the link's own path, whatever it points to. */
+static void note_denied(struct walker *w, const char *dir, const char *name, const char *rest)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/%s%s%s", strcmp(dir, "/") ? dir : "", name,
+			 *rest ? "/" : "", rest);
+
+	if (n > 0 && (size_t)n < sizeof(path) && !w->at->denied) {
+		const struct zone *z = zone_of(w->r->b, path);
+
+		if (z && z->kind == ZONE_WRITE)
+			w->at->denied = names_denied(&w->r->b->names, path);
+	}
+}
+
+/* Is @dir the caller's own /proc/PID/fd? Only there do its descriptor numbers mean anything. */
+static int is_own_fd_dir(const struct request *r, const char *dir)
+{
+	pid_t tgid, inner_tgid, inner_tid;
+	char own[64], by_task[64];
+
+	if (target_ids(r, &tgid, &inner_tgid, &inner_tid) < 0)
+		return 0;
+	snprintf(own, sizeof(own), "/proc/%d/fd", (int)inner_tgid);
+	snprintf(by_task, sizeof(by_task), "/proc/%d/task/%d/fd", (int)inner_tgid, (int)inner_tid);
+	return !strcmp(dir, own) || !strcmp(dir, by_task);
+}
+
+/*
+ * A magic link of /proc/PID: let the kernel take us to its object. Pid 1 is
+ * bwrap's, outside the command's Landlock domain, and not for it to look into.
+ * Returns 1 when the walk ends on the object, 0 to go on from it, -1.
+ */
+static int follow_magic(struct walker *w, const char *dir, const char *name, const char *rest)
+{
+	int fd;
+
+	if (!strncmp(dir, "/proc/1/", 8) || !strcmp(dir, "/proc/1")) {
+		errno = EACCES;
+		return -1;
+	}
+	fd = openat(w->at->dir, name, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (*rest) {
+		if (!is_ours(w->r->b, fd)) {
+			close(fd);
+			errno = EACCES;
+			return -1;
+		}
+		strcpy(w->rest, rest);
+		return stand_on(w, fd);
+	}
+	if (settle_on_object(w, fd) < 0)
+		return -1;
+	if (w->at->foreign && is_own_fd_dir(w->r, dir))
+		w->at->foreign_flags = target_fd_flags(w->r, atoi(name));
+	return 1;
+}
+
+/* "self" and "thread-self" of /proc, as the caller means them. */
+static int follow_self(struct walker *w, int is_thread, const char *rest)
+{
+	pid_t tgid, inner_tgid, inner_tid;
+	char text[64];
+	int n;
+
+	if (target_ids(w->r, &tgid, &inner_tgid, &inner_tid) < 0)
+		return -1;
+	n = is_thread ? snprintf(text, sizeof(text), "%d/task/%d", (int)inner_tgid, (int)inner_tid) :
+			snprintf(text, sizeof(text), "%d", (int)inner_tgid);
+	return prepend(w, text, (size_t)n, rest);
+}
+
+/* The link @name in the directory we stand on, open as @fd. As follow_magic(). */
+static int follow(struct walker *w, int fd, const char *name, const char *rest)
+{
+	char dir[PATH_MAX], text[PATH_MAX];
+	struct statfs fs;
+	ssize_t n;
+
+	if (++w->links > MAX_LINKS) {
+		errno = ELOOP;
+		return -1;
+	}
+	if (fd_path(w->r->b, w->at->dir, dir) < 0 || fstatfs(fd, &fs) < 0)
+		return -1;
+	if (fs.f_type == PROC_SUPER_MAGIC) {
+		if (!strcmp(dir, "/proc") && !strcmp(name, "self"))
+			return follow_self(w, 0, rest);
+		if (!strcmp(dir, "/proc") && !strcmp(name, "thread-self"))
+			return follow_self(w, 1, rest);
+		if (strcmp(dir, "/proc"))
+			return follow_magic(w, dir, name, rest);
+	}
+	n = readlinkat(fd, "", text, sizeof(text));
+	if (n <= 0 || n >= (ssize_t)sizeof(text)) {
+		errno = n < 0 ? errno : ENAMETOOLONG;
+		return -1;
+	}
+	note_denied(w, dir, name, rest);
+	if (prepend(w, text, (size_t)n, rest) < 0)
+		return -1;
+	if (text[0] == '/')
+		return stand_on(w, openat(w->r->b->root, ".", O_PATH | O_CLOEXEC));
+	return 0;
+}
+
+/* --- part by part --- */
+
+/*
+ * One part of the path. Returns 1 when the place is found, 0 to go on, -1.
+ * @last: nothing but slashes follows.
+ */
+static int walk_part(struct walker *w, const char *name, int last, const char *rest)
+{
+	struct stat st;
+	int fd, r;
+
+	if (!strcmp(name, ".") && !last) {
+		strcpy(w->rest, rest);
+		return 0;
+	}
+	if (last && strcmp(name, ".") && strcmp(name, "..") && !(w->flags & WALK_FOLLOW) &&
+	    !w->at->must_be_dir)
+		return settle(w, name, strlen(name)) < 0 ? -1 : 1;
+	fd = openat(w->at->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT && last ? (settle(w, name, strlen(name)) < 0 ? -1 : 1) : -1;
+	if (fstat(fd, &st) < 0) {
+		close(fd);
+		return -1;
+	}
+	if (S_ISLNK(st.st_mode)) {
+		r = follow(w, fd, name, rest);
+		close(fd);
+		return r;
+	}
+	if (last && (!strcmp(name, ".") || !strcmp(name, "..")))
+		return settle_on_object(w, fd) < 0 ? -1 : 1;
+	if (last) {
+		close(fd);
+		return settle(w, name, strlen(name)) < 0 ? -1 : 1;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		close(fd);
+		errno = ENOTDIR;
+		return -1;
+	}
+	strcpy(w->rest, rest);
+	return stand_on(w, fd);
+}
+
+static int walk_parts(struct walker *w)
+{
+	char part[NAME_MAX + 1], rest[sizeof(w->rest)];
+
+	for (;;) {
+		const char *p = w->rest + strspn(w->rest, "/");
+		size_t len = strcspn(p, "/");
+		int r;
+
+		if (!len) {	/* the path ended on the directory we stand on */
+			int fd = openat(w->at->dir, ".", O_PATH | O_CLOEXEC);
+
+			return fd < 0 ? -1 : settle_on_object(w, fd);
+		}
+		if (len > NAME_MAX) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		memcpy(part, p, len);
+		part[len] = '\0';
+		p += len;
+		if (*p && !p[strspn(p, "/")])
+			w->at->must_be_dir = 1;
+		p += strspn(p, "/");
+		strcpy(rest, p);
+		r = walk_part(w, part, !*p, rest);
+		if (r)
+			return r < 0 ? -1 : 0;
+	}
+}
+
+/* --- the two ways --- */
+
+/*
+ * Split @path into what is opened as the parent and the last part. Returns 0
+ * when it has no plain last part (".", "..", "/"), so that the slow way must
+ * look.
+ */
+static int split(const char *path, char parent[PATH_MAX], const char **ret_name, size_t *ret_len)
+{
+	size_t len = strlen(path);
+	const char *slash;
+
+	if (path[len - 1] == '/')
+		return 0;
+	slash = strrchr(path, '/');
+	*ret_name = slash ? slash + 1 : path;
+	*ret_len = len - (size_t)(*ret_name - path);
+	if (**ret_name == '.' && (*ret_len == 1 || (*ret_len == 2 && (*ret_name)[1] == '.')))
+		return 0;
+	memcpy(parent, path, (size_t)(*ret_name - path));
+	parent[*ret_name - path] = '\0';
+	return 1;
+}
+
+/* The parent in one system call; 1 found, 0 a link is in the way, -1 and errno. */
+static int walk_fast(struct walker *w, const char *path, uint64_t resolve)
+{
+	char parent[PATH_MAX];
+	struct stat st;
+	const char *name;
+	size_t len;
+	int fd;
+
+	if (!split(path, parent, &name, &len))
+		return 0;
+	if (*parent) {
+		fd = sys_openat2(w->at->dir, parent, O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
+				 resolve ? resolve : RESOLVE_NO_SYMLINKS);
+		if (fd < 0)
+			return errno == ELOOP && !resolve ? 0 : -1;
+		stand_on(w, fd);
+	}
+	if ((w->flags & WALK_FOLLOW) &&
+	    !fstatat(w->at->dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode)) {
+		if (resolve) {	/* rare: a link as last part of an openat2() with conditions */
+			errno = ELOOP;
+			return -1;
+		}
+		memcpy(w->rest, name, len + 1);
+		return walk_parts(w) < 0 ? -1 : 1;
+	}
+	return settle(w, name, len) < 0 ? -1 : 1;
+}
+
+static int walk_from(struct walker *w, int at, const char *path, uint64_t resolve)
+{
+	int base, r;
+
+	base = path[0] == '/' ? openat(w->r->b->root, ".", O_PATH | O_CLOEXEC) : open_base(w->r, at);
+	if (base < 0)
+		return -1;
+	w->at->dir = base;
+	if (path[0] == '/' && (resolve & (RESOLVE_BENEATH | RESOLVE_IN_ROOT))) {
+		errno = EXDEV;
+		return -1;
+	}
+	r = walk_fast(w, path[0] == '/' && path[1] != '\0' ? path + strspn(path, "/") : path, resolve);
+	if (r)
+		return r < 0 ? -1 : 0;
+	if (resolve) {
+		errno = EXDEV;
+		return -1;
+	}
+	if (snprintf(w->rest, sizeof(w->rest), "%s", path) >= (int)sizeof(w->rest)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return walk_parts(w);
+}
+
+int walk(const struct request *r, int at, const char *path, unsigned int flags, uint64_t resolve,
+	 struct place *ret)
+{
+	struct walker w = { .r = r, .flags = flags, .at = ret };
+
+	*ret = (struct place){ .dir = -1, .object = -1, .foreign_flags = -1 };
+	if (!*path) {
+		if (flags & WALK_EMPTY)
+			return walk_fd(r, at, ret);
+		errno = ENOENT;
+		return -1;
+	}
+	return walk_from(&w, at, path, resolve);
+}
+
+int walk_fd(const struct request *r, int at, struct place *ret)
+{
+	struct walker w = { .r = r, .at = ret };
+	char link[48];
+	int fd;
+
+	*ret = (struct place){ .dir = -1, .object = -1, .foreign_flags = -1 };
+	if (at == AT_FDCWD)
+		snprintf(link, sizeof(link), "%d/cwd", (int)r->tid);
+	else
+		snprintf(link, sizeof(link), "%d/fd/%d", (int)r->tid, at);
+	fd = openat(r->b->proc, link, O_PATH | O_CLOEXEC);
+	if (fd < 0) {
+		if (errno == ENOENT)
+			errno = EBADF;
+		return -1;
+	}
+	if (settle_on_object(&w, fd) < 0)
+		return -1;
+	if (ret->foreign && at != AT_FDCWD)
+		ret->foreign_flags = target_fd_flags(r, at);
+	return 0;
+}
