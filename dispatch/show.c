@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/own.h"
+#include "base/text.h"
 #include "dispatch/show.h"
 
 /* Characters that move or hide others: direction marks, separators, the byte order mark. */
@@ -15,28 +16,14 @@ static const struct { uint32_t first, last; } hidden[] = {
 	{ 0x2060, 0x206f }, { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f },
 };
 
-/*
- * Decode one character at @s of at most @len bytes. Returns its length, or 0
- * for what is no UTF-8: cut off, overlong, a surrogate, past the last plane.
- */
-static size_t decode(const unsigned char *s, size_t len, uint32_t *ret)
+/* The character at @s, which is well-formed UTF-8 of @n bytes. */
+static uint32_t code_point(const unsigned char *s, size_t n)
 {
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
-	uint32_t c;
+	uint32_t c = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
 
-	if (!n || n > len)
-		return 0;
-	c = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
-	for (size_t i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
+	for (size_t i = 1; i < n; i++)
 		c = c << 6 | (s[i] & 0x3fu);
-	}
-	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-		return 0;
-	*ret = c;
-	return n;
+	return c;
 }
 
 static int is_hidden(uint32_t c)
@@ -65,9 +52,10 @@ void show_add(struct buf *b, const char *s, size_t len)
 	size_t n;
 
 	for (size_t i = 0; i < len; i += n) {
-		uint32_t c = 0;
+		uint32_t c;
 
-		n = decode(p + i, len - i, &c);
+		n = text_char(p + i, len - i);
+		c = n ? code_point(p + i, n) : 0;
 		if (!n) {
 			buf_addf(b, "\\x%02x", p[i]);
 			n = 1;

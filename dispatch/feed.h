@@ -1,0 +1,84 @@
+/*
+ * dispatch/feed.h - everything that happens in a run, to where it is wanted
+ *
+ * One sink for all who notice something: each event, refusal and piece of output
+ * gets its number and time, goes into the database, and with --json to stdout,
+ * one line each. A line is printed only after its record is on disk. Records are
+ * committed in groups, a few times a second, and at the latest by feed_flush().
+ *
+ * A feed that cannot record or print has failed: it remembers why and calls
+ * on_failure once, and whoever runs the command ends it.
+ */
+#ifndef DISPATCH_FEED_H
+#define DISPATCH_FEED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/event.h"
+#include "base/json.h"
+
+struct db;
+struct decision;
+struct loop;
+struct recorder;
+struct watch;
+
+/* Refusals kept for the summary at the end; more are only counted. */
+#define FEED_KEPT 200
+
+struct refusal {
+	char *action, *target, *rule, *comm;
+	int64_t count;
+};
+
+struct feed {
+	struct event_sink sink;		/* first: a callback turns it into the feed */
+	const char *run_id;
+	struct recorder *recorder;
+	int as_json;			/* NDJSON on stdout */
+	int out;			/* the descriptor it goes to */
+	struct loop *loop;		/* NULL: nothing flushes by itself */
+	struct watch *timer;
+	struct buf lines;		/* not yet printed, their records not yet on disk */
+	struct buf held;		/* output not yet an event */
+	int held_stream;		/* 1 or 2; 0: none */
+	int64_t started_us;
+	struct refusal refusal[FEED_KEPT];
+	size_t n_refusals;
+	int64_t refusals_total;
+	struct err failure;		/* .msg empty: none */
+	void (*on_failure)(void *cookie);
+	void *cookie;
+};
+
+/* feed_init() - @db and @run_id are borrowed until feed_done(); the run's row exists */
+int feed_init(struct feed *f, struct db *db, const char *run_id, int as_json, struct err *err);
+
+/* feed_attach() - flush by a timer of @loop's from now on; NULL detaches */
+int feed_attach(struct feed *f, struct loop *loop, void (*on_failure)(void *cookie), void *cookie,
+		struct err *err);
+
+/* feed_event() - @data: an object, or NULL; taken over and freed in any case */
+void feed_event(struct feed *f, const char *type, struct json *data);
+
+/* feed_output() - bytes the command wrote to @stream (1 or 2) */
+void feed_output(struct feed *f, int stream, const char *data, size_t len);
+
+void feed_decision(struct feed *f, const struct decision *d);
+
+/* feed_flush() - all on disk and printed; 0, or -1 with @err when the feed has failed */
+int feed_flush(struct feed *f, struct err *err);
+
+void feed_done(struct feed *f);
+
+/**
+ * feed_text() - Output as a JSON string, and where that loses bytes, as base64 too
+ *
+ * Adds "data", and "base64" when @data is not UTF-8. Pure. 0 or -1 out of memory
+ */
+int feed_text(struct json *to, const char *data, size_t len);
+
+#endif
