@@ -1,4 +1,5 @@
 #include <assert.h>
+#include <nettle/sha1.h>
 #include <nettle/sha2.h>
 
 #include "base/digest.h"
@@ -40,4 +41,13 @@ void digest_hex2(const void *a, size_t a_len, const void *b, size_t b_len, char 
 void digest_hex(const void *data, size_t len, char ret[DIGEST_HEX_SIZE])
 {
 	digest_hex2(data, len, "", 0, ret);
+}
+
+void digest_sha1(const void *data, size_t len, uint8_t ret[DIGEST_SHA1_SIZE])
+{
+	struct sha1_ctx ctx;
+
+	sha1_init(&ctx);
+	sha1_update(&ctx, len, data);
+	sha1_digest(&ctx, DIGEST_SHA1_SIZE, ret);
 }
