@@ -51,7 +51,7 @@ int run_insert(struct db *db, const struct run_row *row, struct err *err);
 
 /**
  * run_update() - Set what became known about run @id
- * @row:	fields that are NULL or 0 stay as they are; id, created_us and the
+ * @row:	fields that are NULL or 0 stay as they are; id, mode, created_us and the
  *		end (ended_us, end_kind, exit_status, reason) are not looked at
  *
  * Only an open run can be changed, but for .facts and .workspace_path (a
