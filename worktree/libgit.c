@@ -103,7 +103,7 @@ static int add_repo_files(git_config *c, const struct repo *repo, const git_repo
 int libgit_config(const struct repo *repo, git_repository *lg, enum config_scope scope,
 		  git_config **ret, struct err *err)
 {
-	OWN(config) git_config *c = NULL;
+	OWN(git_config) git_config *c = NULL;
 
 	if (libgit_ready(err) < 0)
 		return -1;

@@ -35,7 +35,7 @@ int libgit_config(const struct repo *repo, git_repository *lg, enum config_scope
 		  git_config **ret, struct err *err);
 
 #define OWN_LIBGIT(type) \
-	static inline void own_##type(git_##type **p) \
+	static inline void own_git_##type(git_##type **p) \
 	{ \
 		git_##type##_free(*p); \
 	}

@@ -195,8 +195,8 @@ static int check_extension(const char *name, const char *value, struct err *err)
 static int check_format(const struct repo *r, struct err *err)
 {
 	OWN(mem) char *file = path_join(r->common_dir, "config");
-	OWN(config) git_config *c = NULL;
-	OWN(config_iterator) git_config_iterator *it = NULL;
+	OWN(git_config) git_config *c = NULL;
+	OWN(git_config_iterator) git_config_iterator *it = NULL;
 	git_config_entry *e;
 	int32_t version = 0;
 
@@ -267,8 +267,8 @@ static int check_back_pointer(const struct repo *r, struct err *err)
 static int read_head(struct repo *r, git_repository *lg, struct err *err)
 {
 	static const char heads[] = "refs/heads/";
-	OWN(reference) git_reference *ref = NULL;
-	OWN(commit) git_commit *commit = NULL;
+	OWN(git_reference) git_reference *ref = NULL;
+	OWN(git_commit) git_commit *commit = NULL;
 	git_oid oid;
 	int rc;
 
@@ -298,7 +298,7 @@ static int read_head(struct repo *r, git_repository *lg, struct err *err)
 
 static int read_facts(struct repo *r, struct err *err)
 {
-	OWN(repository) git_repository *lg = NULL;
+	OWN(git_repository) git_repository *lg = NULL;
 
 	if (libgit_ready(err) < 0 || find_common(r, err) < 0 || check_format(r, err) < 0 ||
 	    libgit_open(r, &lg, err) < 0 || check_place(r, lg, err) < 0 ||
@@ -334,8 +334,8 @@ static char *get_string(git_config *c, const char *key)
 
 int repo_identity(const struct repo *repo, char **ret_name, char **ret_email, struct err *err)
 {
-	OWN(config) git_config *c = NULL;
-	OWN(repository) git_repository *lg = NULL;
+	OWN(git_config) git_config *c = NULL;
+	OWN(git_repository) git_repository *lg = NULL;
 	struct err unused;
 
 	*ret_name = *ret_email = NULL;
