@@ -257,6 +257,24 @@ int policy_tool_roots(const char *home, const char *path, struct strv *ret_roots
 
 /* --- what only root may read --- */
 
+#define FIRST_USER_GROUP 1000	/* login.defs(5), GID_MIN */
+#define USERS_GROUP 100		/* everybody's, where a distribution has it */
+#define MAX_GROUPS 65536
+
+int policy_reads_more(void)
+{
+	int n = getgroups(0, NULL), more;
+	OWN(mem) gid_t *groups = NULL;
+
+	if (geteuid() == 0 || getegid() < FIRST_USER_GROUP)
+		return 1;
+	groups = n >= 0 && n <= MAX_GROUPS ? calloc((size_t)n + 1, sizeof(*groups)) : NULL;
+	more = !groups || getgroups(n, groups) != n;
+	for (int i = 0; !more && i < n; i++)
+		more = groups[i] < FIRST_USER_GROUP && groups[i] != USERS_GROUP;
+	return more;
+}
+
 struct walk {
 	struct strv *ret;
 	struct err *err;

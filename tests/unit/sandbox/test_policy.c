@@ -368,6 +368,13 @@ static void what_others_may_not_read_but_we_may_is_found(void **state)
 	assert_int_equal(found.n, 1);
 }
 
+static void root_reads_more_than_others(void **state)
+{
+	(void)state;
+	if (geteuid() == 0)
+		assert_int_equal(policy_reads_more(), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,6 +388,7 @@ int main(void)
 		cmocka_unit_test(no_path_binds_nothing),
 		cmocka_unit_test(system_directories_that_exist_are_named),
 		cmocka_unit_test(what_others_may_not_read_but_we_may_is_found),
+		cmocka_unit_test(root_reads_more_than_others),
 	};
 
 	return cmocka_run_group_tests(tests, make_home, remove_home);
