@@ -230,7 +230,7 @@ static int same(const char *a, const char *b)
 
 static void remember(struct feed *f, const struct violation *v)
 {
-	struct refusal *r;
+	struct kept *r;
 
 	f->refusals_total += v->count > 0 ? v->count : 1;
 	for (size_t i = 0; i < f->n_refusals; i++) {
@@ -279,11 +279,15 @@ static void on_violation(struct event_sink *sink, const struct violation *v)
 		fail_memory(f);
 }
 
-void feed_decision(struct feed *f, const struct decision *d)
+void feed_judgement(struct feed *f, const struct judgement *j)
 {
+	const struct decision d = {
+		.line = j->line, .mode = j->mode, .verdict = j->verdict, .gate = j->gate, .rule = j->rule,
+		.reason = j->reason, .span_start = j->span_start, .span_end = j->span_end,
+	};
 	struct err err = { 0 };
 
-	if (!f->failure.msg[0] && recorder_decision(f->recorder, d, NULL, &err) < 0)
+	if (!f->failure.msg[0] && recorder_decision(f->recorder, &d, NULL, &err) < 0)
 		fail(f, &err);
 }
 

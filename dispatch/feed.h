@@ -21,7 +21,6 @@
 #include "base/json.h"
 
 struct db;
-struct decision;
 struct loop;
 struct recorder;
 struct watch;
@@ -29,7 +28,7 @@ struct watch;
 /* Refusals kept for the summary at the end; more are only counted. */
 #define FEED_KEPT 200
 
-struct refusal {
+struct kept {
 	char *action, *target, *rule, *comm;
 	int64_t count;
 };
@@ -46,7 +45,7 @@ struct feed {
 	struct buf held;		/* output not yet an event */
 	int held_stream;		/* 1 or 2; 0: none */
 	int64_t started_us;
-	struct refusal refusal[FEED_KEPT];
+	struct kept refusal[FEED_KEPT];
 	size_t n_refusals;
 	int64_t refusals_total;
 	struct err failure;		/* .msg empty: none */
@@ -67,7 +66,12 @@ void feed_event(struct feed *f, const char *type, struct json *data);
 /* feed_output() - bytes the command wrote to @stream (1 or 2) */
 void feed_output(struct feed *f, int stream, const char *data, size_t len);
 
-void feed_decision(struct feed *f, const struct decision *d);
+/* What a gate said, in words; NULL where there is nothing to say. */
+struct judgement {
+	const char *line, *mode, *verdict, *gate, *rule, *reason;
+	int64_t span_start, span_end;	/* bytes of line */
+};
+void feed_judgement(struct feed *f, const struct judgement *j);
 
 /* feed_flush() - all on disk and printed; 0, or -1 with @err when the feed has failed */
 int feed_flush(struct feed *f, struct err *err);

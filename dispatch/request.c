@@ -7,6 +7,7 @@
 #include "base/own.h"
 #include "base/path.h"
 #include "dispatch/request.h"
+#include "sandbox/egress/domain.h"
 
 static const char *const mode_words[] = { "chat", "review", "plan", "orchestrate", NULL };
 static_assert(ARRAY_LEN(mode_words) == MODE_NUM + 1, "a word for each mode");
@@ -121,7 +122,7 @@ const struct opt request_rows[] = {
 	ROW("memory", OPT_SIZE, memory_bytes, "SIZE", "at most this much memory: 512M, 2G"),
 	ROW("pids", OPT_COUNT, pids, "N", "at most this many processes"),
 	ROW("cpu", OPT_DURATION, cpu_ms, "DURATION", "at most this much processor time"),
-	ROW("keep", OPT_FLAG, fate, NULL, "keep the workspace when the run is over (default)",
+	ROW("keep", OPT_FLAG, fate, NULL, "keep the workspace, even if nothing changed in it",
 	  .value = FATE_KEEP),
 	ROW("discard", OPT_FLAG, fate, NULL, "delete the workspace when the run is over",
 	  .value = FATE_DISCARD),
@@ -139,7 +140,7 @@ void request_init(struct run_request *req)
 {
 	*req = (struct run_request){
 		.mode = MODE_CHAT, .agent = -1, .sandbox = -1, .network = NETWORK_ALLOW,
-		.workspace = WISH_AUTO, .approve = APPROVE_NONE, .fate = FATE_KEEP,
+		.workspace = WISH_AUTO, .approve = APPROVE_NONE, .fate = FATE_AUTO,
 	};
 }
 
@@ -245,6 +246,33 @@ static int refuse_unbuilt(const struct run_request *req, struct err *err)
 	return 0;
 }
 
+/* The adapters hold read rules by mounts, which know paths and no patterns. */
+static int refuse_read_globs(const struct run_request *req, struct err *err)
+{
+	for (size_t i = 0; i < req->deny_read.n; i++) {
+		if (!strpbrk(req->deny_read.v[i], "*?["))
+			continue;
+		err_set(err, ERR_USAGE, 0, "cannot hold '--deny-read %s': patterns for reading are not built yet",
+			req->deny_read.v[i]);
+		return err_hint(err, "name the paths themselves");
+	}
+	return 0;
+}
+
+/* A rule nobody can read is refused here, and not when the helper meets it. */
+static int check_domains(const struct run_request *req, struct err *err)
+{
+	struct domain_set set = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; i < req->allow_domain.n && !r; i++)
+		r = domain_add(&set, DOMAIN_ALLOW, req->allow_domain.v[i], "--allow-domain", NULL, err);
+	for (size_t i = 0; i < req->deny_domain.n && !r; i++)
+		r = domain_add(&set, DOMAIN_DENY, req->deny_domain.v[i], "--deny-domain", NULL, err);
+	domain_done(&set);
+	return r;
+}
+
 /* No sandbox means nobody who could hold these. */
 static int refuse_without_sandbox(const struct run_request *req, struct err *err)
 {
@@ -280,8 +308,11 @@ int request_settle(struct run_request *req, const char *sandbox_env, struct err 
 		req->agent = recognise(req->command.v[0]);
 	if (req->sandbox < 0)
 		req->sandbox = sandbox_from_env(sandbox_env);
-	if (refuse_unbuilt(req, err) < 0)
+	if (refuse_unbuilt(req, err) < 0 || refuse_read_globs(req, err) < 0 || check_domains(req, err) < 0)
 		return -1;
+	if (mode_is_readonly((enum mode)req->mode) && req->write.n)
+		return err_set(err, ERR_USAGE, 0, "cannot open '%s' by --write: mode %s only reads", req->write.v[0],
+			       mode_words[req->mode]);
 	if (req->sandbox == SANDBOX_OFF && refuse_without_sandbox(req, err) < 0)
 		return -1;
 	if (req->workspace == WISH_IN_PLACE && req->fate == FATE_DISCARD)

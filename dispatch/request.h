@@ -28,7 +28,7 @@ enum workspace_wish {
 	WISH_AUTO, WISH_SNAPSHOT, WISH_REFLINK, WISH_OVERLAY, WISH_COPY, WISH_WORKTREE,
 	WISH_IN_PLACE, WISH_NUM
 };
-enum fate { FATE_KEEP = 1, FATE_DISCARD };	/* of the workspace, when the run is over */
+enum fate { FATE_AUTO, FATE_KEEP, FATE_DISCARD };	/* of the workspace, when the run is over */
 
 /* Words of the request as they are in JSON. */
 const char *agent_name(enum agent_kind a);

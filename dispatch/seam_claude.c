@@ -62,11 +62,11 @@ static int check_one(const struct strv *command, size_t i, struct err *err)
 
 	for (size_t r = 0; r < ARRAY_LEN(refused); r++)
 		if (matches(arg, len, refused[r].name))
-			return err_set(err, ERR_POLICY, 0, "denied by seam: claude may not be given '%.*s': %s",
+			return err_set(err, ERR_POLICY, 0, "claude may not be given '%.*s': %s",
 				       (int)len, arg, refused[r].why);
 	for (size_t a = 0; a < ARRAY_LEN(added); a++)
 		if (matches(arg, len, added[a].name) && !is_what_we_add(command, i))
-			return err_set(err, ERR_POLICY, 0, "denied by seam: claude may not be given '%s': %s",
+			return err_set(err, ERR_POLICY, 0, "claude may not be given '%s': %s",
 				       arg, added[a].why);
 	return 0;
 }

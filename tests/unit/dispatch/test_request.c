@@ -35,7 +35,7 @@ static void a_bare_command_gets_the_defaults(void **state)
 	assert_int_equal(req.sandbox, SANDBOX_ON);
 	assert_int_equal(req.network, NETWORK_ALLOW);
 	assert_int_equal(req.workspace, WISH_AUTO);
-	assert_int_equal(req.fate, FATE_KEEP);
+	assert_int_equal(req.fate, FATE_AUTO);
 	assert_int_equal(req.command.n, 2);
 }
 
@@ -110,6 +110,10 @@ static void a_request_that_cannot_be_is_refused_with_the_reason(void **state)
 		{ "{\"command\":[\"x\"],\"sandbox\":\"off\",\"network\":\"deny\"}", "cannot hold '--network deny'" },
 		{ "{\"command\":[\"x\"],\"sandbox\":\"off\",\"deny-write\":[\"*.c\"]}", "cannot hold '--deny-write'" },
 		{ "{\"command\":[\"x\"],\"sandbox\":\"off\",\"memory\":\"1G\"}", "cannot hold '--memory'" },
+		{ "{\"command\":[\"x\"],\"deny-read\":[\"**/secret\"]}", "patterns for reading are not built yet" },
+		{ "{\"command\":[\"x\"],\"mode\":\"plan\",\"write\":[\"/x\"]}", "mode plan only reads" },
+		{ "{\"command\":[\"x\"],\"allow-domain\":[\"*.com\"]}", "--allow-domain: rule '*.com'" },
+		{ "{\"command\":[\"x\"],\"deny-domain\":[\"a..b\"]}", "--deny-domain: rule 'a..b'" },
 		{ "{\"command\":[\"x\"],\"workspace\":\"in-place\",\"discard\":true}", "delete the original" },
 	};
 

@@ -1,0 +1,157 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/digest.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/own.h"
+#include "base/path.h"
+#include "dispatch/lookup.h"
+#include "dispatch/place.h"
+
+#define MAX_PATH_FILE 65536
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, 0, "out of memory");
+}
+
+/* --- programs --- */
+
+static char *if_program(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || access(path, X_OK) < 0)
+		return NULL;
+	return realpath(path, NULL);
+}
+
+char *lookup_program(const char *name, const char *path, const char *cwd)
+{
+	if (strchr(name, '/')) {
+		OWN(mem) char *full = path_join(cwd, name);
+
+		return full ? if_program(full) : NULL;
+	}
+	while (path && *path) {
+		size_t n = strcspn(path, ":");
+		OWN(mem) char *dir = n ? strndup(path, n) : strdup(cwd);
+		OWN(mem) char *full = dir && dir[0] == '/' ? path_join(dir, name) : NULL;
+		char *found = full ? if_program(full) : NULL;
+
+		if (found)
+			return found;
+		path += n + (path[n] == ':');
+	}
+	return NULL;
+}
+
+/* --- binds --- */
+
+static int add_bind(struct bind_list *l, const char *word, const struct place *place, const char *option,
+		    struct err *err)
+{
+	OWN(mem) char *guest = path_expand(word, place->home, place->cwd);
+	OWN(mem) char *host = guest ? realpath(guest, NULL) : NULL;
+
+	if (!guest)
+		return no_memory(err);
+	if (!host)
+		return err_set(err, ERR_NOTFOUND, errno, "cannot show '%s' by %s", word, option);
+	if (strv_take(&l->words, TAKE(host)) < 0 || strv_take(&l->words, TAKE(guest)) < 0)
+		return no_memory(err);
+	return 0;
+}
+
+int lookup_binds(const struct strv *paths, const struct place *place, const char *option,
+		 struct bind_list *ret, struct err *err)
+{
+	OWN(bind_list) struct bind_list l = { 0 };
+
+	for (size_t i = 0; i < paths->n; i++)
+		if (add_bind(&l, paths->v[i], place, option, err) < 0)
+			return -1;
+	l.bind = calloc(paths->n + 1, sizeof(*l.bind));
+	if (!l.bind)
+		return no_memory(err);
+	for (; l.n < paths->n; l.n++)
+		l.bind[l.n] = (struct plan_bind){ l.words.v[2 * l.n], l.words.v[2 * l.n + 1] };
+	*ret = l;
+	l = (struct bind_list){ 0 };
+	return 0;
+}
+
+void bind_list_done(struct bind_list *l)
+{
+	free(l->bind);
+	strv_done(&l->words);
+	*l = (struct bind_list){ 0 };
+}
+
+/* --- registered originals --- */
+
+static char *originals_dir(const struct place *place)
+{
+	return path_join(place->state, "originals");
+}
+
+int originals_add(const struct place *place, const char *root, struct err *err)
+{
+	OWN(mem) char *dir = originals_dir(place);
+	OWN(mem) char *file = NULL;
+	char name[DIGEST_HEX_SIZE];
+
+	digest_hex(root, strlen(root), name);
+	file = dir ? path_join(dir, name) : NULL;
+	if (!file)
+		return no_memory(err);
+	if (!access(file, F_OK))
+		return 0;
+	if (io_mkdirs(dir, 0700, err) < 0 ||
+	    io_replace_file(AT_FDCWD, file, root, strlen(root), 0600, err) < 0)
+		return err_wrap(err, "cannot register '%s'", root);
+	return 0;
+}
+
+/* A file that is named wrongly, or half written, is none of ours; one that cannot be read is an error. */
+static int add_original(int dirfd, const char *name, struct strv *ret, struct err *err)
+{
+	OWN(buf) struct buf b = { 0 };
+	char want[DIGEST_HEX_SIZE];
+
+	if (io_read_file(dirfd, name, MAX_PATH_FILE, &b, err) < 0)
+		return -1;
+	digest_hex(b.data ? b.data : "", b.len, want);
+	if (strcmp(want, name) != 0 || access(b.data, F_OK) < 0)
+		return 0;
+	return strv_add(ret, b.data) < 0 ? no_memory(err) : 0;
+}
+
+int originals_list(const struct place *place, struct strv *ret, struct err *err)
+{
+	OWN(mem) char *path = originals_dir(place);
+	OWN(dir) DIR *dir = path ? opendir(path) : NULL;
+	const struct dirent *e;
+
+	if (!path)
+		return no_memory(err);
+	if (!dir)
+		return errno == ENOENT ? 0 : err_set(err, ERR_SYS, errno, "cannot look up the registered "
+						     "checkouts in '%s'", path);
+	while (errno = 0, (e = readdir(dir))) {
+		if (strlen(e->d_name) == DIGEST_HEX_SIZE - 1 &&
+		    add_original(dirfd(dir), e->d_name, ret, err) < 0)
+			return -1;
+	}
+	if (errno)
+		return err_set(err, ERR_SYS, errno, "cannot look up the registered checkouts in '%s'", path);
+	strv_sort_unique(ret);
+	return 0;
+}

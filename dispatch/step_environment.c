@@ -1,0 +1,159 @@
+/*
+ * Step 4: the variables the command will have, and how its agent wants to be
+ * launched. Nothing of ours comes along that was not named.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/own.h"
+#include "base/path.h"
+#include "dispatch/exit.h"
+#include "dispatch/run_internal.h"
+#include "sandbox/init/proto.h"
+#include "sandbox/policy.h"
+#include "tokens/scrub.h"
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, 0, "out of memory");
+}
+
+int run_make_seam(struct run *run, struct err *err)
+{
+	struct seam_facts facts = { .guest_home = run->guest_home, .home = run->desk.place.home };
+
+	free(run->program);
+	run->program = lookup_program(run->req->command.v[0], getenv("PATH"), run->desk.place.cwd);
+	facts.program = run->program;
+	return seam_make(run->req, &facts, &run->seam, err);
+}
+
+/* --- who the run is to git: the user's own names, marked as an agent's --- */
+
+struct identity {
+	char *name, *email;
+};
+
+static int find_identity(const struct run *run, struct identity *ret, struct err *err)
+{
+	OWN(mem) char *name = NULL;
+	char *marked = NULL;
+
+	if (repo_identity(&run->repo, &name, &ret->email, err) < 0)
+		return -1;
+	if (asprintf(&marked, "%s (agent)", name ? name : "agate") < 0)
+		return no_memory(err);
+	ret->name = marked;
+	if (!ret->email)
+		ret->email = strdup("agent@localhost");
+	return ret->email ? 0 : no_memory(err);
+}
+
+static void identity_done(struct identity *id)
+{
+	free(id->name);
+	free(id->email);
+}
+
+/* --- what a PATH may lead into --- */
+
+static int add_guests(const struct bind_list *l, struct strv *to)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (strv_add(to, l->bind[i].guest) < 0)
+			return -1;
+	return 0;
+}
+
+static int find_visible(const struct run *run, struct strv *ret, struct err *err)
+{
+	OWN(strv) struct strv masks = { 0 };
+
+	if (policy_system_binds(ret) < 0 || strv_add(ret, run->desk.place.home) < 0 || strv_add(ret, run->repo.root) < 0 ||
+	    add_guests(&run->reads, ret) < 0 || add_guests(&run->writes, ret) < 0 ||
+	    strv_copy(ret, &run->seam.roots) < 0 ||
+	    policy_tool_roots(run->desk.place.home, getenv("PATH"), ret, &masks) < 0)
+		return no_memory(err);
+	return 0;
+}
+
+/* --- all of it --- */
+
+/* Did the user give this variable a value of their own? Then the seam's does not come. */
+static int is_wanted(const struct strv *wanted, const char *assignment)
+{
+	size_t n = strcspn(assignment, "=");
+
+	for (size_t i = 0; i < wanted->n; i++)
+		if (strcspn(wanted->v[i], "=") == n && !strncmp(wanted->v[i], assignment, n))
+			return 1;
+	return 0;
+}
+
+static int find_own(const struct run *run, struct strv *ret)
+{
+	for (size_t i = 0; i < run->seam.env.n; i++)
+		if (!is_wanted(&run->req->env, run->seam.env.v[i]) && strv_add(ret, run->seam.env.v[i]) < 0)
+			return -1;
+	/* A workspace that may not change: git is not to try and refresh its index. */
+	return mode_is_readonly((enum mode)run->req->mode) ? strv_add(ret, "GIT_OPTIONAL_LOCKS=0") : 0;
+}
+
+int run_make_env(const struct run *run, const char *home, struct strv *ret, struct err *err)
+{
+	OWN(strv) struct strv visible = { 0 };
+	OWN(strv) struct strv own = { 0 };
+	struct identity id = { 0 };
+	struct scrub_rules rules = {
+		.wanted = &run->req->env, .home = home, .run_id = run->id[0] ? run->id : "plan", .own = &own,
+	};
+	int r = find_identity(run, &id, err);
+
+	if (!r && run_is_native(run)) {
+		r = find_visible(run, &visible, err);
+		rules.visible = &visible;
+		rules.http_port = PROXY_HTTP_PORT;
+		rules.socks_port = PROXY_SOCKS_PORT;
+	}
+	if (!r && find_own(run, &own) < 0)
+		r = no_memory(err);
+	rules.git_name = id.name;
+	rules.git_email = id.email;
+	if (!r)
+		r = scrub_env(&rules, (const char *const *)environ, ret, err);
+	identity_done(&id);
+	return r;
+}
+
+/* The record has the names; values may be secrets. */
+static struct json *names_json(const struct strv *env)
+{
+	OWN(json) struct json *j = json_new_object();
+	struct json *list = j ? json_add_array(j, "names") : NULL;
+
+	for (size_t i = 0; list && i < env->n; i++) {
+		OWN(mem) char *name = strndup(env->v[i], strcspn(env->v[i], "="));
+
+		if (!name || !json_add_str(list, NULL, name))
+			return NULL;
+	}
+	return list ? TAKE(j) : NULL;
+}
+
+int step_environment(struct run *run, struct err *err)
+{
+	if (run_make_seam(run, err) < 0)
+		return err->code == ERR_NOTFOUND ? end_set(run, "no-command", EXIT_NO_COMMAND, err) : STEP_FAILED;
+	if (run_make_env(run, run->guest_home, &run->env, err) < 0)
+		return STEP_FAILED;
+	feed_event(&run->feed, "run.environment", names_json(&run->env));
+	return STEP_DONE;
+}
+
+void undo_environment(struct run *run)
+{
+	strv_done(&run->env);
+}

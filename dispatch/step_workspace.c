@@ -1,0 +1,158 @@
+/*
+ * Steps 2 and 3: the private working copy and home, and the token that this
+ * build does not mint yet.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/json.h"
+#include "base/own.h"
+#include "base/path.h"
+#include "db/journal.h"
+#include "db/runs.h"
+#include "dispatch/hostgit.h"
+#include "dispatch/run_internal.h"
+#include "dispatch/show.h"
+
+static const enum workspace_strategy strategies[WISH_NUM] = {
+	[WISH_AUTO] = WORKSPACE_AUTO, [WISH_SNAPSHOT] = WORKSPACE_SNAPSHOT,
+	[WISH_REFLINK] = WORKSPACE_REFLINK, [WISH_OVERLAY] = WORKSPACE_OVERLAY,
+	[WISH_COPY] = WORKSPACE_COPY, [WISH_WORKTREE] = WORKSPACE_WORKTREE,
+	[WISH_IN_PLACE] = WORKSPACE_IN_PLACE,
+};
+
+static int make_home(struct run *run, struct err *err)
+{
+	run->home = path_join(run->dir, "home");
+	run->guest_home = run->home ? strdup(run_is_native(run) ? run->desk.place.home : run->home) : NULL;
+	if (!run->guest_home)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	if (mkdir(run->home, 0700) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot make the private home '%s'", run->home);
+	return 0;
+}
+
+static struct json *ready_json(const struct workspace *ws)
+{
+	OWN(json) struct json *j = json_new_object();
+
+	if (!j || !json_add_str(j, "path", ws->path) ||
+	    !json_add_str(j, "strategy", workspace_strategy_name(ws->strategy)) ||
+	    !json_add_str(j, "reason", ws->reason) || !json_add_int(j, "ms", ws->ms) ||
+	    !json_add_int(j, "files", (int64_t)ws->files) || !json_add_int(j, "bytes", (int64_t)ws->bytes) ||
+	    (ws->branch && !json_add_str(j, "branch", ws->branch)) ||
+	    (ws->base[0] && !json_add_str(j, "base", ws->base)) ||
+	    (ws->notes.n && !json_add_strv(j, "notes", &ws->notes)))
+		return NULL;
+	return TAKE(j);
+}
+
+static int record(struct run *run, struct err *err)
+{
+	const struct workspace *ws = &run->ws;
+	const struct run_row row = {
+		.workspace_path = ws->path, .strategy = workspace_strategy_name(ws->strategy),
+		.branch = ws->branch, .base_commit = ws->base[0] ? ws->base : NULL,
+	};
+
+	feed_event(&run->feed, "workspace.ready", ready_json(ws));
+	return run_update(run->desk.db, run->id, &row, err);
+}
+
+static void tell(const struct run *run)
+{
+	const struct workspace *ws = &run->ws;
+
+	if (run->req->verbose)
+		say("workspace: %llu files by %s in %lld ms (%s)", (unsigned long long)ws->files,
+		    workspace_strategy_name(ws->strategy), (long long)ws->ms, ws->reason ? ws->reason : "");
+	for (size_t i = 0; i < ws->notes.n && i < 5; i++)
+		say("workspace: %s", ws->notes.v[i]);
+	if (ws->notes.n > 5)
+		say("workspace: and %llu more of these", (unsigned long long)(ws->notes.n - 5 + ws->notes_dropped));
+}
+
+int step_workspace(struct run *run, struct err *err)
+{
+	OWN(strv) struct strv exclude = { 0 };
+	const struct workspace_params params = {
+		.source = run->repo.root, .run_id = run->id, .run_dir = run->dir,
+		.strategy = strategies[run->req->workspace], .exclude = &exclude,
+	};
+
+	if (strv_add(&exclude, run->desk.place.state) < 0)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	if (journal_begin(run->desk.db, run->id, "workspace", NULL, &run->workspace_entry, err) < 0 ||
+	    make_home(run, err) < 0 || workspace_create(&params, &run->ws, err) < 0)
+		return STEP_FAILED;
+	run->has_workspace = 1;
+	if (!run_is_native(run) && hostgit_connect(&run->ws, err) < 0)
+		return STEP_FAILED;
+	tell(run);
+	return record(run, err) < 0 ? STEP_FAILED : STEP_DONE;
+}
+
+/* A working copy is worth keeping if the command ran and left something there. */
+static int is_worth_keeping(const struct run *run)
+{
+	if (!run->has_workspace || !run->has_started || run->req->fate == FATE_DISCARD)
+		return 0;
+	if (run->ws.strategy == WORKSPACE_IN_PLACE)
+		return 0;
+	return run->req->fate == FATE_KEEP || !run->has_changes || run->changes.n || run->changes.n_commits ||
+		run->changes.git_metadata.n;
+}
+
+static void collect(struct run *run)
+{
+	struct err err = { 0 };
+
+	if (!run->has_started || run->ws.strategy == WORKSPACE_IN_PLACE || run->req->fate == FATE_DISCARD)
+		return;
+	if (change_collect(&run->ws, &run->changes, &err) < 0)
+		say("cannot tell what the run changed: %s", err.msg);
+	else
+		run->has_changes = 1;
+}
+
+static void drop(struct run *run)
+{
+	const struct run_row cleared = { .workspace_path = "" };
+	struct err err = { 0 };
+
+	if (workspace_discard(run->dir, &err) < 0) {
+		say("cannot delete the workspace: %s", err.msg);
+		say_hint("agate discard %s tries again", run->id);
+		return;
+	}
+	run->workspace_gone = 1;
+	if (run_update(run->desk.db, run->id, &cleared, &err) < 0)
+		say_err(&err);
+}
+
+void undo_workspace(struct run *run)
+{
+	struct err err = { 0 };
+
+	if (run->has_workspace && !run_is_native(run))
+		hostgit_disconnect(&run->ws);
+	if (run->has_workspace)
+		collect(run);
+	if (run->dir && run->has_row && !is_worth_keeping(run))
+		drop(run);
+	if (run->has_feed)
+		feed_event(&run->feed, run->workspace_gone ? "workspace.discarded" : "workspace.kept", NULL);
+	if (run->workspace_entry && journal_done(run->desk.db, run->workspace_entry, &err) < 0)
+		say_err(&err);
+	free(run->home);
+	free(run->guest_home);
+}
+
+int step_token(struct run *run, struct err *err)
+{
+	(void)err;
+	feed_event(&run->feed, "token.none", NULL);
+	return STEP_DONE;
+}
