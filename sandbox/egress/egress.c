@@ -1,0 +1,300 @@
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/loop.h"
+#include "base/own.h"
+#include "sandbox/egress/confine.h"
+#include "sandbox/egress/egress.h"
+#include "sandbox/egress/egress_internal.h"
+
+enum {
+	CONFIG_MAX_BYTES = 16 << 20,
+	TICK_MS = 500,
+	ACCEPT_TURN = 64,	/* connections accepted before others get their turn */
+	FDS_SPARE = 64,		/* kept for everything that is no connection */
+};
+
+/* What comes with the first message, in this order. */
+enum { FD_CONFIG, FD_HTTP, FD_SOCKS, FD_NUM, FD_MOST = 8 };
+
+/* --- the list of clients --- */
+
+static void resume_accepting(struct egress *eg);
+
+/* Nobody to look after: an idle run should not wake this process. */
+static void rest(struct egress *eg)
+{
+	if (eg->clients || eg->paused)
+		return;
+	watch_end(eg->ticker);
+	eg->ticker = NULL;
+}
+
+static void on_tick(void *cookie)
+{
+	struct egress *eg = cookie;
+	int64_t now = clock_mono_ms();
+	struct client *c, *next;
+
+	for (c = eg->clients; c; c = next) {
+		next = c->next;
+		/* A client may hand its socket on to a new one, which joins the list at its head. */
+		if (c->deadline_ms <= now)
+			c->expire(c);
+	}
+	resume_accepting(eg);
+	rest(eg);
+}
+
+void client_touch(struct client *c, int64_t ms)
+{
+	c->deadline_ms = clock_mono_ms() + ms;
+}
+
+void client_add(struct egress *eg, struct client *c, int64_t ms)
+{
+	client_touch(c, ms);
+	c->next = eg->clients;
+	c->link = &eg->clients;
+	if (c->next)
+		c->next->link = &c->next;
+	eg->clients = c;
+	eg->n_clients++;
+	if (!eg->ticker)
+		eg->ticker = loop_timer(eg->loop, TICK_MS, TICK_MS, on_tick, eg);
+}
+
+void client_remove(struct egress *eg, struct client *c)
+{
+	*c->link = c->next;
+	if (c->next)
+		c->next->link = c->link;
+	eg->n_clients--;
+	resume_accepting(eg);
+	rest(eg);
+}
+
+/* --- the record of connections --- */
+
+void link_begin(struct egress *eg, const struct destination *d, struct link_info *ret)
+{
+	*ret = (struct link_info){ 0 };
+	if (!eg->cfg.net_log)
+		return;
+	ret->host = strdup(d->host.text);
+	ret->port = d->port;
+	ret->protocol = d->protocol;
+	ret->start_ms = clock_mono_ms();
+}
+
+void link_end(struct egress *eg, struct link_info *l)
+{
+	const struct connection_record record = {
+		.host = l->host,
+		.port = l->port,
+		.protocol = l->protocol,
+		.bytes_in = l->bytes_in,
+		.bytes_out = l->bytes_out,
+		.ms = clock_mono_ms() - l->start_ms,
+	};
+
+	if (l->host)
+		report_connection(&eg->report, &record);
+	free(l->host);
+	*l = (struct link_info){ 0 };
+}
+
+/* --- accepting --- */
+
+static void set_accepting(struct egress *eg, int on)
+{
+	eg->paused = !on;
+	for (int i = 0; i < EGRESS_LISTENERS; i++)
+		if (eg->listeners[i].watch)
+			watch_events(eg->listeners[i].watch, on ? LOOP_READ : 0);
+	/* Whatever was in the way may go away without an event. */
+	if (!on && !eg->ticker)
+		eg->ticker = loop_timer(eg->loop, TICK_MS, TICK_MS, on_tick, eg);
+}
+
+static void resume_accepting(struct egress *eg)
+{
+	if (eg->paused && eg->n_clients < eg->cfg.limits.max_clients)
+		set_accepting(eg, 1);
+}
+
+static uint16_t port_of(const struct sockaddr_storage *ss)
+{
+	if (ss->ss_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)ss)->sin_port);
+	if (ss->ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)ss)->sin6_port);
+	return 0;
+}
+
+static void on_connection(void *cookie, int fd, unsigned int ready)
+{
+	struct listener *l = cookie;
+	struct egress *eg = l->eg;
+
+	(void)ready;
+	for (int i = 0; i < ACCEPT_TURN; i++) {
+		struct sockaddr_storage ss = { 0 };
+		socklen_t len = sizeof(ss);
+		int one = 1, got;
+
+		if (eg->n_clients >= eg->cfg.limits.max_clients) {
+			set_accepting(eg, 0);
+			return;
+		}
+		got = accept4(fd, (struct sockaddr *)&ss, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (got < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+			set_accepting(eg, 0);
+		/* Anything else is the matter of one connection, or there is none left. */
+		if (got < 0)
+			return;
+		setsockopt(got, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		l->accepted(eg, got, port_of(&ss));
+	}
+}
+
+static int listen_on(struct egress *eg, int i, int fd, void (*accepted)(struct egress *, int, uint16_t),
+		     struct err *err)
+{
+	struct listener *l = &eg->listeners[i];
+	int flags = fcntl(fd, F_GETFL), listening = 0;
+	socklen_t len = sizeof(listening);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &len) < 0 || !listening || flags < 0)
+		return err_set(err, ERR_INPUT, 0, "egress: descriptor %d is no listening socket", i + FD_HTTP);
+	if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return err_set(err, ERR_SYS, errno, "egress: cannot set up a listening socket");
+	*l = (struct listener){ .eg = eg, .fd = fd, .accepted = accepted };
+	l->watch = loop_fd(eg->loop, fd, LOOP_READ, on_connection, l);
+	return l->watch ? 0 : err_set(err, ERR_SYS, errno, "egress: cannot watch a listening socket");
+}
+
+/* --- start and end --- */
+
+/* Each connection takes two descriptors and, while bytes wait in it, a pipe's two. */
+static void bound_clients(struct egress_limits *limits)
+{
+	long files = sysconf(_SC_OPEN_MAX), most = files > FDS_SPARE * 2 ? (files - FDS_SPARE) / 4 : 16;
+
+	if (limits->max_clients > most)
+		limits->max_clients = most;
+}
+
+static void close_fds(int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+/* The first message and what comes with it. */
+static int receive_config(int control_fd, int fds[FD_NUM], struct err *err)
+{
+	char text[1024];
+	int got[FD_MOST] = { 0 };
+	size_t n = 0;
+	ssize_t len = io_recv_fds(control_fd, text, sizeof(text), got, FD_MOST, &n);
+	OWN(json) struct json *msg = NULL;
+	const char *type;
+
+	for (size_t i = 0; i < n; i++) {
+		if (i < FD_NUM)
+			fds[i] = got[i];
+		else
+			close(got[i]);
+	}
+	if (len < 0)
+		return err_set(err, ERR_SYS, errno, "egress: cannot receive the configuration");
+	if (!len)
+		return err_set(err, ERR_INPUT, 0, "egress: the supervisor ended before it sent the configuration");
+	if (json_parse(text, (size_t)len, NULL, &msg, err) < 0)
+		return err_wrap(err, "egress: first message");
+	type = json_str(json_get(msg, "type"));
+	if (!type || strcmp(type, "config") || n != FD_NUM)
+		return err_set(err, ERR_INPUT, 0,
+			       "egress: the first message is not a configuration with %d descriptors, but has %zu",
+			       FD_NUM, n);
+	return 0;
+}
+
+static int read_config(int fd, struct egress_config *ret, struct err *err)
+{
+	OWN(buf) struct buf text = { 0 };
+
+	if (io_read_fd(fd, CONFIG_MAX_BYTES, &text, err) < 0)
+		return err_wrap(err, "egress config");
+	return config_parse(text.data ? text.data : "", text.len, ret, err);
+}
+
+static int start(struct egress *eg, int control_fd, int fds[FD_NUM], struct err *err)
+{
+	if (receive_config(control_fd, fds, err) < 0 || read_config(fds[FD_CONFIG], &eg->cfg, err) < 0)
+		return -1;
+	bound_clients(&eg->cfg.limits);
+	if (confine_serve(err) < 0 || listen_on(eg, 0, fds[FD_HTTP], http_proxy_start, err) < 0)
+		return -1;
+	return listen_on(eg, 1, fds[FD_SOCKS], socks_proxy_start, err);
+}
+
+static void stop(struct egress *eg)
+{
+	for (int i = 0; i < EGRESS_LISTENERS; i++) {
+		watch_end(eg->listeners[i].watch);
+		eg->listeners[i].watch = NULL;
+	}
+	/* One that says good-bye first joins the list anew and is met again. */
+	while (eg->clients)
+		eg->clients->expire(eg->clients);
+	watch_end(eg->ticker);
+	pipes_done(&eg->pipes);
+	config_done(&eg->cfg);
+}
+
+int egress_main(int control_fd, struct err *err)
+{
+	struct egress eg = { 0 };
+	int fds[FD_NUM] = { -1, -1, -1 }, r;
+
+	if (confine_start(control_fd, err) < 0)
+		return -1;
+	/* Look-ups wait for servers that do not answer; a few more threads than libuv's four. */
+	setenv("UV_THREADPOOL_SIZE", "8", 0);
+	eg.loop = loop_new(err);
+	if (!eg.loop)
+		return -1;
+	if (report_init(&eg.report, eg.loop, control_fd) < 0) {
+		loop_free(eg.loop);
+		return err_set(err, ERR_SYS, errno, "egress: cannot watch the control socket");
+	}
+	r = start(&eg, control_fd, fds, err);
+	if (r == 0) {
+		report_ready(&eg.report);
+		loop_run(eg.loop);
+		if (eg.report.failed)
+			r = err_set(err, ERR_SYS, 0, "egress: the supervisor does not take reports");
+	} else {
+		report_error(&eg.report, err ? err->msg : "egress: cannot start");
+	}
+	stop(&eg);
+	report_done(&eg.report);
+	loop_free(eg.loop);
+	close_fds(fds, FD_NUM);
+	return r;
+}

@@ -1,0 +1,94 @@
+/*
+ * sandbox/egress/egress_internal.h - what the parts of the helper share
+ *
+ * One struct egress, one loop, one thread. Each connection of the program
+ * inside is a struct client on one list, with the time at which it is given
+ * up; a ticker looks once in a while. An object frees itself when its work is
+ * over, or when it is told to expire.
+ */
+#ifndef SANDBOX_EGRESS_INTERNAL_H
+#define SANDBOX_EGRESS_INTERNAL_H
+
+#include <stdint.h>
+
+#include "sandbox/egress/config.h"
+#include "sandbox/egress/flow.h"
+#include "sandbox/egress/report.h"
+
+struct loop;
+struct watch;
+struct buf;
+
+struct client {
+	struct client *next, **link;
+	int64_t deadline_ms;
+	void (*expire)(struct client *c);	/* must free it, client_remove() included */
+};
+
+struct listener {
+	struct egress *eg;
+	int fd;
+	struct watch *watch;
+	void (*accepted)(struct egress *eg, int fd, uint16_t peer_port);	/* owns @fd */
+};
+
+#define EGRESS_LISTENERS 2
+
+struct egress {
+	struct loop *loop;
+	struct egress_config cfg;
+	struct report report;
+	struct pipes pipes;
+	struct client *clients;
+	int64_t n_clients;
+	struct watch *ticker;		/* while there are clients */
+	struct listener listeners[EGRESS_LISTENERS];
+	int paused;			/* not accepting: too many clients, or no descriptors */
+};
+
+/* client_add() - put @c on the list, to expire @ms from now */
+void client_add(struct egress *eg, struct client *c, int64_t ms);
+void client_touch(struct client *c, int64_t ms);
+void client_remove(struct egress *eg, struct client *c);
+
+/* --- what serves a client; each takes @fd, a connected non-blocking socket --- */
+void http_proxy_start(struct egress *eg, int fd, uint16_t peer_port);
+void socks_proxy_start(struct egress *eg, int fd, uint16_t peer_port);
+
+/**
+ * linger_start() - Send the last bytes and let the client read them
+ * @out:	taken; may be empty
+ *
+ * Closing at once would reset a connection whose input was not all read, and
+ * the client would lose the answer.
+ */
+void linger_start(struct egress *eg, int fd, struct buf *out);
+
+/* linger_abort() - the same, but reset in the end: a cut answer must not look whole */
+void linger_abort(struct egress *eg, int fd, struct buf *out);
+
+/* For the record kept with --net-log. */
+struct link_info {
+	char *host;		/* NULL: nothing is recorded */
+	uint16_t port;
+	const char *protocol;
+	int64_t start_ms;
+	uint64_t bytes_in, bytes_out;	/* as seen from the program inside */
+};
+void link_begin(struct egress *eg, const struct destination *d, struct link_info *ret);
+/* link_end() - report and forget; fine on a zeroed struct */
+void link_end(struct egress *eg, struct link_info *l);
+
+/**
+ * tunnel_start() - Move bytes both ways until both sides have ended
+ * @client_fd, @up_fd:	taken
+ * @to_up, @to_client:	bytes to send first; taken
+ * @link:		taken
+ */
+void tunnel_start(struct egress *eg, int client_fd, int up_fd, struct buf *to_up, struct buf *to_client,
+		  struct link_info *link);
+
+/* socket_reset() - close so that the peer sees an abort, not an end */
+void socket_reset(int fd);
+
+#endif

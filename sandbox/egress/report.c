@@ -1,0 +1,206 @@
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/json.h"
+#include "base/loop.h"
+#include "base/own.h"
+#include "sandbox/egress/report.h"
+
+enum {
+	QUEUE_MAX_BYTES = 1 << 20,
+	PATIENCE_MS = 30 * 1000,	/* for a supervisor that reads nothing at all */
+};
+
+struct report_item {
+	struct report_item *next;
+	size_t len;
+	char text[];
+};
+
+static void fail(struct report *r)
+{
+	r->failed = 1;
+	loop_stop(r->loop);
+}
+
+/* 1: sent; 0: it would block; -1: the supervisor is gone. */
+static int try_send(const struct report *r, const char *text, size_t len)
+{
+	ssize_t n;
+
+	do
+		n = send(r->fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0)
+		return 1;
+	return errno == EAGAIN || errno == ENOBUFS ? 0 : -1;
+}
+
+/* Send what waits, as far as it goes. */
+static int flush(struct report *r)
+{
+	while (r->first) {
+		struct report_item *item = r->first;
+		int sent = try_send(r, item->text, item->len);
+
+		if (sent <= 0)
+			return sent;
+		r->first = item->next;
+		if (!r->first)
+			r->last = &r->first;
+		r->queued_bytes -= item->len;
+		free(item);
+	}
+	return 0;
+}
+
+/* The supervisor's side: it may only end. */
+static void hear(struct report *r)
+{
+	char byte;
+	ssize_t n = recv(r->fd, &byte, 1, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n)
+		r->failed = 1;
+	loop_stop(r->loop);
+}
+
+static void on_control(void *cookie, int fd, unsigned int ready)
+{
+	struct report *r = cookie;
+
+	(void)fd;
+	if (ready & LOOP_WRITE && flush(r) < 0)
+		fail(r);
+	if (ready & (LOOP_READ | LOOP_HUP))
+		hear(r);
+	watch_events(r->watch, LOOP_READ | (r->first ? LOOP_WRITE : 0));
+}
+
+int report_init(struct report *r, struct loop *loop, int fd)
+{
+	*r = (struct report){ .loop = loop, .fd = fd };
+	r->last = &r->first;
+	r->watch = loop_fd(loop, fd, LOOP_READ, on_control, r);
+	return r->watch ? 0 : -1;
+}
+
+/* The queue is full: nothing else matters until the supervisor reads. */
+static int wait_for_room(struct report *r)
+{
+	struct pollfd p = { .fd = r->fd, .events = POLLOUT };
+
+	while (r->queued_bytes > QUEUE_MAX_BYTES) {
+		int n = poll(&p, 1, PATIENCE_MS);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0 || flush(r) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int enqueue(struct report *r, const char *text, size_t len)
+{
+	struct report_item *item = malloc(sizeof(*item) + len);
+
+	if (!item)
+		return -1;
+	item->next = NULL;
+	item->len = len;
+	memcpy(item->text, text, len);
+	*r->last = item;
+	r->last = &item->next;
+	r->queued_bytes += len;
+	watch_events(r->watch, LOOP_READ | LOOP_WRITE);
+	return wait_for_room(r);
+}
+
+/* Takes @msg. */
+static void tell(struct report *r, struct json *msg)
+{
+	OWN(json) struct json *owned = msg;
+	OWN(mem) char *text = msg ? json_print(msg) : NULL;
+	int sent = 0;
+
+	if (r->failed)
+		return;
+	if (!text || strlen(text) > REPORT_MAX) {
+		fail(r);
+		return;
+	}
+	if (!r->first)
+		sent = try_send(r, text, strlen(text));
+	if (sent < 0 || (!sent && enqueue(r, text, strlen(text)) < 0))
+		fail(r);
+}
+
+void report_done(struct report *r)
+{
+	watch_end(r->watch);
+	flush(r);
+	while (r->first) {
+		struct report_item *item = r->first;
+
+		r->first = item->next;
+		free(item);
+	}
+	*r = (struct report){ .fd = -1 };
+}
+
+static struct json *message(const char *type)
+{
+	struct json *msg = json_new_object();
+
+	if (msg && !json_add_str(msg, "type", type)) {
+		json_free(msg);
+		return NULL;
+	}
+	return msg;
+}
+
+void report_ready(struct report *r)
+{
+	tell(r, message("ready"));
+}
+
+void report_error(struct report *r, const char *reason)
+{
+	struct json *msg = message("error");
+
+	json_add_str(msg, "reason", reason);
+	tell(r, msg);
+}
+
+void report_violation(struct report *r, const struct destination *d, const struct egress_verdict *v,
+		      uint16_t peer_port)
+{
+	struct json *msg = message("violation");
+
+	if (!json_add_str(msg, "action", "network-outbound") || !json_add_str(msg, "target", d->text) ||
+	    !json_add_str(msg, "rule", v->rule) || !json_add_str(msg, "reason", v->reason) ||
+	    !json_add_str(msg, "protocol", d->protocol) || !json_add_int(msg, "peerPort", peer_port)) {
+		json_free(msg);
+		msg = NULL;
+	}
+	tell(r, msg);
+}
+
+void report_connection(struct report *r, const struct connection_record *c)
+{
+	struct json *msg = message("connection");
+
+	if (!json_add_str(msg, "host", c->host) || !json_add_int(msg, "port", c->port) ||
+	    !json_add_str(msg, "protocol", c->protocol) || !json_add_int(msg, "bytesIn", (int64_t)c->bytes_in) ||
+	    !json_add_int(msg, "bytesOut", (int64_t)c->bytes_out) || !json_add_int(msg, "ms", c->ms)) {
+		json_free(msg);
+		msg = NULL;
+	}
+	tell(r, msg);
+}

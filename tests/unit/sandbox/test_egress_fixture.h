@@ -1,0 +1,305 @@
+/*
+ * A helper process with listening sockets of ours, and servers for it to talk to:
+ * threads of the test on 127.0.0.1. Every wait is bounded by a socket time-out.
+ */
+#ifndef TEST_EGRESS_FIXTURE_H
+#define TEST_EGRESS_FIXTURE_H
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/own.h"
+#include "sandbox/egress/egress.h"
+
+#define WAIT_S 20
+
+struct proxy {
+	pid_t pid;
+	int control;
+	uint16_t http, socks;
+};
+
+static inline void set_timeouts(int fd)
+{
+	const struct timeval t = { .tv_sec = WAIT_S };
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+}
+
+static inline int listen_any(uint16_t *ret_port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(in);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&in, len), 0);
+	assert_int_equal(listen(fd, 1024), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&in, &len), 0);
+	*ret_port = ntohs(in.sin_port);
+	return fd;
+}
+
+static inline int dial_port(uint16_t port)
+{
+	const struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port),
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	set_timeouts(fd);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&in, sizeof(in)), 0);
+	return fd;
+}
+
+/* One report of the helper, the caller's to json_free(); NULL at its end. */
+static inline struct json *hear(const struct proxy *p)
+{
+	struct json *msg = NULL;
+	char text[8192];
+	struct err err;
+	ssize_t n = recv(p->control, text, sizeof(text), 0);
+
+	if (n < 0)
+		fail_msg("no report in time");
+	if (n <= 0)
+		return NULL;
+	if (json_parse(text, (size_t)n, NULL, &msg, &err) < 0)
+		fail_msg("%s: %.*s", err.msg, (int)n, text);
+	return msg;
+}
+
+static inline void own_child_json(struct json **j)
+{
+	json_free(*j);
+}
+
+static inline const char *member(const struct json *msg, const char *key)
+{
+	const char *s = json_str(json_get(msg, key));
+
+	return s ? s : "";
+}
+
+/* The next report must be a violation at @target. */
+static inline void expect_violation(const struct proxy *p, const char *target, const char *rule, const char *protocol)
+{
+	OWN(child_json) struct json *msg = hear(p);
+
+	assert_string_equal(member(msg, "type"), "violation");
+	assert_string_equal(member(msg, "action"), "network-outbound");
+	assert_string_equal(member(msg, "target"), target);
+	assert_string_equal(member(msg, "rule"), rule);
+	assert_string_equal(member(msg, "protocol"), protocol);
+	assert_true(member(msg, "reason")[0]);
+}
+
+static inline void expect_silence(const struct proxy *p)
+{
+	char byte;
+
+	assert_int_equal(recv(p->control, &byte, 1, MSG_DONTWAIT | MSG_PEEK), -1);
+}
+
+/* The repository's data directory; tests run at its top. */
+static inline const char *data_dir(void)
+{
+	static char path[4096];
+
+	if (!getcwd(path, sizeof(path) - 8))
+		fail_msg("no current directory");
+	strcat(path, "/data");
+	return path;
+}
+
+/* Start a helper; @rest: more members of its configuration, with a comma in front, or "". */
+static inline void proxy_start(struct proxy *p, const char *rest)
+{
+	OWN(buf) struct buf config = { 0 };
+	int pair[2], fds[3], memory;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	buf_addf(&config, "{\"run\":\"r1\",\"networkEnabled\":true,\"dataDir\":\"%s\"%s}", data_dir(), rest);
+	memory = io_memfd("config", config.data, config.len);
+	assert_true(memory >= 0);
+	fds[0] = memory;
+	fds[1] = listen_any(&p->http);
+	fds[2] = listen_any(&p->socks);
+	p->pid = fork();
+	assert_true(p->pid >= 0);
+	if (!p->pid) {
+		struct err err;
+
+		close(pair[0]);
+		_exit(egress_main(pair[1], &err) < 0 ? 3 : 0);
+	}
+	close(pair[1]);
+	p->control = pair[0];
+	set_timeouts(p->control);
+	assert_int_equal(io_send_fds(p->control, "{\"type\":\"config\"}", 17, fds, 3), 0);
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+}
+
+static inline void expect_ready(const struct proxy *p)
+{
+	OWN(child_json) struct json *msg = hear(p);
+
+	if (strcmp(member(msg, "type"), "ready"))
+		fail_msg("%s: %s", member(msg, "type"), member(msg, "reason"));
+}
+
+/* End the helper; it must end well. */
+static inline void proxy_stop(struct proxy *p)
+{
+	int status = -1;
+
+	shutdown(p->control, SHUT_WR);
+	for (int i = 0; i < WAIT_S * 100 && waitpid(p->pid, &status, WNOHANG) == 0; i++)
+		usleep(10000);
+	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+		kill(p->pid, SIGKILL);
+		fail_msg("the helper ended with status %x", (unsigned int)status);
+	}
+	close(p->control);
+}
+
+/* --- talking to it --- */
+
+static inline void put(int fd, const char *text)
+{
+	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+/* Read until the text ends in @tail, or to the end of file for NULL. */
+static inline char *get(int fd, const char *tail)
+{
+	struct buf b = { 0 };
+
+	for (;;) {
+		size_t n = tail ? strlen(tail) : 0;
+		char *to = buf_room(&b, 65536);
+		ssize_t got;
+
+		if (n && b.len >= n && !memcmp(b.data + b.len - n, tail, n))
+			break;
+		got = recv(fd, to, tail ? 1 : 65536, 0);
+		if (got < 0)
+			fail_msg("read failed behind '%s'", b.data ? b.data : "");
+		if (!got)
+			break;
+		buf_grew(&b, (size_t)got);
+	}
+	return buf_steal(&b);
+}
+
+static inline void expect(int fd, const char *text)
+{
+	size_t len = strlen(text);
+	char *got = calloc(1, len + 1);
+	size_t n = 0;
+
+	while (n < len) {
+		ssize_t r = recv(fd, got + n, len - n, 0);
+
+		if (r <= 0)
+			break;
+		n += (size_t)r;
+	}
+	assert_string_equal(got, text);
+	free(got);
+}
+
+static inline void expect_end(int fd)
+{
+	char byte;
+
+	assert_int_equal(recv(fd, &byte, 1, 0), 0);
+}
+
+/* --- servers --- */
+
+struct server {
+	int fd;
+	uint16_t port;
+	void (*serve)(int fd);		/* on a thread of its own; closes @fd */
+	pthread_t thread;
+	int accepted;
+};
+
+static inline void *serve_one(void *cookie)
+{
+	void **pair = cookie;
+	void (*serve)(int fd);
+	int fd = (int)(intptr_t)pair[1];
+
+	memcpy(&serve, &pair[0], sizeof(serve));
+	free(pair);
+	serve(fd);
+	return NULL;
+}
+
+static inline void *accept_all(void *cookie)
+{
+	struct server *s = cookie;
+
+	for (;;) {
+		int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC);
+		void **pair = malloc(2 * sizeof(*pair));
+		pthread_attr_t attr;
+		pthread_t t;
+
+		if (fd < 0 || !pair) {
+			free(pair);
+			return NULL;
+		}
+		__atomic_add_fetch(&s->accepted, 1, __ATOMIC_RELAXED);
+		set_timeouts(fd);
+		memcpy(&pair[0], &s->serve, sizeof(s->serve));
+		pair[1] = (void *)(intptr_t)fd;
+		pthread_attr_init(&attr);
+		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+		pthread_attr_setstacksize(&attr, 256 * 1024);
+		if (pthread_create(&t, &attr, serve_one, pair)) {
+			close(fd);
+			free(pair);
+		}
+		pthread_attr_destroy(&attr);
+	}
+}
+
+static inline void server_start(struct server *s, void (*serve)(int fd))
+{
+	s->serve = serve;
+	s->accepted = 0;
+	s->fd = listen_any(&s->port);
+	assert_int_equal(pthread_create(&s->thread, NULL, accept_all, s), 0);
+}
+
+static inline void server_stop(struct server *s)
+{
+	shutdown(s->fd, SHUT_RDWR);
+	pthread_join(s->thread, NULL);
+	close(s->fd);
+}
+
+static inline int server_accepted(struct server *s)
+{
+	return __atomic_load_n(&s->accepted, __ATOMIC_RELAXED);
+}
+
+#endif
