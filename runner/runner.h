@@ -68,6 +68,8 @@ struct run_params {
 	const char *run_dir;			/* private directory of this run, host side */
 	const char *agate_path;			/* our own binary and agate-init, absolute */
 	const char *init_path;
+	const char *data_dir;			/* the shipped domain lists; NULL: none */
+	int audit_reads;			/* record refused reads everywhere, at a cost for each open */
 	int net_log;				/* report allowed connections as events */
 	const struct run_ops *ops;
 	void *cookie;

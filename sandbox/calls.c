@@ -207,6 +207,7 @@ static const struct call table[] = {
 	FILE_CALL(removexattr, CHANGES_ATTR),
 	FILE_CALL(lremovexattr, CHANGES_ATTR),
 	FILE_CALL(fremovexattr, CHANGES_ATTR),
+	FILE_CALL(umask, "the broker makes files with the caller's umask and must hear when it changes"),
 	FILE_CALL(removexattrat, CHANGES_ATTR),
 	QUIET(file_setattr, ENOSYS, "changes attributes in a new way; tools fall back to the old one"),
 

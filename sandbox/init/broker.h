@@ -42,7 +42,8 @@ struct broker {
 	int proc;		/* the host's /proc, opened before we joined */
 	int root;		/* "/" of the command's mount namespace */
 	const struct blob_head *blob;
-	struct names names;
+	struct names names;	/* what may not be written */
+	struct names reads;	/* what may not be read */
 	struct zone *zones;
 	size_t n_zones;
 	uint64_t *mounts;	/* ids of the namespace's mounts, sorted */
@@ -92,6 +93,8 @@ int target_read(pid_t tid, uint64_t addr, void *to, size_t len);
 ssize_t target_text(pid_t tid, uint64_t addr, char *to, size_t size);
 int target_alive(const struct request *r);	/* 1 if the notification is still valid */
 int target_umask(const struct request *r, mode_t *ret);
+/* target_umask_changes() - it calls umask(2) now: forget what is remembered */
+void target_umask_changes(const struct request *r);
 /* target_ids() - thread group as we count, and both ids as the command counts */
 int target_ids(const struct request *r, pid_t *ret_tgid, pid_t *ret_inner_tgid, pid_t *ret_inner_tid);
 /* target_fd_flags() - the O_* flags of its descriptor @fd, or -1 */
@@ -127,6 +130,8 @@ int walk(const struct request *r, int at, const char *path, unsigned int flags, 
 	 struct place *ret);
 /* walk_fd() - the place of the caller's open descriptor */
 int walk_fd(const struct request *r, int fd, struct place *ret);
+/* walk_lexical() - @path as text, absolute and clean, for one that leads nowhere; 0 or -1 */
+int walk_lexical(const struct request *r, int at, const char *path, char *ret, size_t size);
 void place_done(struct place *p);
 
 static inline void own_place(struct place *p)
@@ -139,8 +144,12 @@ int mounts_load(struct broker *b);
 /* --- judge.c: what may be done there --- */
 
 const struct zone *zone_of(const struct broker *b, const char *path);
+/* holds_zone() - 1 if @path is a zone's or one of its ancestors */
+int holds_zone(const struct broker *b, const char *path);
 /* judge_write() - 0 if it may be changed; else the errno, *ret_rule naming what decided */
 int judge_write(const struct request *r, const struct place *p, const char **ret_rule);
+/* judge_read() - the rule that forbids reading at clean @path, or NULL; the mounts hold it, this is for the record */
+const char *judge_read(const struct broker *b, const char *path);
 /* is_native() - the kernel decides by itself there; "continue" is the right answer */
 int is_native(const struct place *p);
 
@@ -149,6 +158,8 @@ int is_native(const struct place *p);
 /* refuse() - put the refusal on record, then answer @err */
 struct answer refuse(const struct request *r, enum file_action action, const struct place *p,
 		     const char *rule, int err);
+/* report_caller() - tell who owns the connection from local @port to a proxy */
+void report_caller(const struct request *r, unsigned int port);
 void report_flush(struct broker *b);
 void *report_thread(void *broker);
 

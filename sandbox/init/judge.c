@@ -26,6 +26,17 @@ const struct zone *zone_of(const struct broker *b, const char *path)
 	return best;
 }
 
+int holds_zone(const struct broker *b, const char *path)
+{
+	size_t len = strlen(path);
+
+	for (size_t i = 0; i < b->n_zones; i++)
+		if (!strncmp(b->zones[i].path, path, len) &&
+		    (b->zones[i].path[len] == '/' || !b->zones[i].path[len]))
+			return 1;
+	return 0;
+}
+
 int is_native(const struct place *p)
 {
 	return p->zone && (p->zone->kind == ZONE_NATIVE || p->zone->kind == ZONE_DEV);
@@ -67,6 +78,11 @@ static int is_own_proc_file(const char *path)
 		if (!strcmp(p, files[i]))
 			return 1;
 	return 0;
+}
+
+const char *judge_read(const struct broker *b, const char *path)
+{
+	return path[0] == '/' ? names_denied(&b->reads, path) : NULL;
 }
 
 int judge_write(const struct request *r, const struct place *p, const char **ret_rule)

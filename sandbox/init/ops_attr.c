@@ -95,6 +95,13 @@ static int by_fd(struct object *o, int fd, enum file_action action, struct answe
 	return judge_object(o, action, ret);
 }
 
+/* 1 and the answer for flags the kernel would not know. */
+static int bad_flags(uint64_t flags, struct answer *ret)
+{
+	*ret = answer_errno(EINVAL);
+	return (flags & ~(uint64_t)(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)) != 0;
+}
+
 static unsigned int how_of(uint64_t flags)
 {
 	return (flags & AT_SYMLINK_NOFOLLOW ? 0 : WALK_FOLLOW) | (flags & AT_EMPTY_PATH ? WALK_EMPTY : 0);
@@ -124,7 +131,9 @@ struct answer do_chmod(const struct request *r, int at, uint64_t path, uint64_t 
 	struct answer a;
 	OBJECT(r);
 
-	return by_path(&o, at, path, how_of(flags), ACT_WRITE_MODE, &a) ? a : chmod_object(&o, mode);
+	if (bad_flags(flags, &a) || by_path(&o, at, path, how_of(flags), ACT_WRITE_MODE, &a))
+		return a;
+	return chmod_object(&o, mode);
 }
 
 struct answer do_fchmod(const struct request *r, int fd, uint64_t mode)
@@ -146,7 +155,9 @@ struct answer do_chown(const struct request *r, int at, uint64_t path, uint64_t 
 	struct answer a;
 	OBJECT(r);
 
-	return by_path(&o, at, path, how_of(flags), ACT_WRITE_MODE, &a) ? a : chown_object(&o, uid, gid);
+	if (bad_flags(flags, &a) || by_path(&o, at, path, how_of(flags), ACT_WRITE_MODE, &a))
+		return a;
+	return chown_object(&o, uid, gid);
 }
 
 struct answer do_fchown(const struct request *r, int fd, uint64_t uid, uint64_t gid)
@@ -191,6 +202,8 @@ struct answer do_utimes(const struct request *r, int at, uint64_t path, uint64_t
 	struct answer a;
 	OBJECT(r);
 
+	if (bad_flags(flags, &a))
+		return a;
 	if (times && read_times(r->tid, times, kind, ts) < 0)
 		return answer_errno(errno);
 	/* Without a path it is the descriptor's own file: futimens(3). */

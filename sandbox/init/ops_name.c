@@ -219,11 +219,15 @@ static int judge_arrival(const struct request *r, const struct place *from, cons
 	return found ? EACCES : 0;
 }
 
-/* One end of the move: may this name be taken away, or put there? Answers for the record. */
+/*
+ * One end of the move: may this name be taken away, or put there? What holds a
+ * mount of the sandbox stays where it is, or the zone would no longer be found
+ * by its path. Answers for the record.
+ */
 static int judge_end(struct moving *m, const struct place *p, int which, struct answer *ret)
 {
-	const char *rule;
-	int err = judge_write(&m->r, p, &rule);
+	const char *rule = "holds a mount of the sandbox";
+	int err = holds_zone(m->r.b, p->path) ? EBUSY : judge_write(&m->r, p, &rule);
 
 	if (!err)
 		return 0;

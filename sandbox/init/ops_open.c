@@ -25,6 +25,7 @@ struct opening {
 	int flags;
 	mode_t mode;
 	struct place *p;
+	int may_be_link;	/* a last link is to be followed and was not looked for yet: ELOOP asks for it */
 };
 
 static int wants_write(int flags)
@@ -37,22 +38,24 @@ static int is_tmpfile(int flags)
 	return (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-/* What we add to the caller's flags: never wait, never gain a terminal, never leak. */
+/*
+ * What we add to the caller's flags: never wait, never gain a terminal, never
+ * leak. A file made by this very call is nothing to wait for.
+ */
 static int our_flags(int flags)
 {
-	return flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | O_LARGEFILE;
+	int made_here = ((flags & O_CREAT) && (flags & O_EXCL)) || is_tmpfile(flags);
+
+	return flags | (made_here ? 0 : O_NONBLOCK) | O_NOCTTY | O_CLOEXEC | O_LARGEFILE;
 }
 
-/* Hand @fd over, with the caller's own idea of blocking. */
-static struct answer give(const struct opening *o, int fd)
+/* Hand @fd, opened with @used, over with the caller's own idea of blocking. */
+static struct answer give(const struct opening *o, int fd, int used)
 {
-	if (!(o->flags & O_NONBLOCK)) {
-		int now = fcntl(fd, F_GETFL);
-
-		if (now < 0 || fcntl(fd, F_SETFL, now & ~O_NONBLOCK) < 0) {
-			close(fd);
-			return answer_errno(EIO);
-		}
+	if ((used & O_NONBLOCK) && !(o->flags & O_NONBLOCK) &&
+	    fcntl(fd, F_SETFL, used & ~O_NONBLOCK) < 0) {
+		close(fd);
+		return answer_errno(EIO);
 	}
 	return (struct answer){ .kind = ANSWER_FD, .fd = fd, .cloexec = (o->flags & O_CLOEXEC) != 0 };
 }
@@ -61,15 +64,15 @@ static struct answer give(const struct opening *o, int fd)
 static struct answer reopen(const struct opening *o, int object, int flags)
 {
 	char link[32];
-	int fd;
+	int fd, used = our_flags(flags & ~FINDING);
 
 	snprintf(link, sizeof(link), "self/fd/%d", object);
-	fd = openat(o->r->b->proc, link, our_flags(flags & ~FINDING), 0);
+	fd = openat(o->r->b->proc, link, used, 0);
 	if (fd >= 0)
-		return give(o, fd);
+		return give(o, fd, used);
 	/* A FIFO without a reader, or a lease being broken: outside, the caller would wait. */
 	if ((errno == ENXIO || errno == EWOULDBLOCK) && !(o->flags & O_NONBLOCK))
-		return open_later(o->r, object, our_flags(flags & ~FINDING), (o->flags & O_CLOEXEC) != 0);
+		return open_later(o->r, object, used, (o->flags & O_CLOEXEC) != 0);
 	return answer_errno(errno);
 }
 
@@ -124,12 +127,15 @@ static struct answer open_denied(const struct opening *o, const char *rule, int 
 		return answer_errno(ENOENT);
 	if (exists && (o->flags & O_CREAT) && (o->flags & O_EXCL))
 		return answer_errno(EEXIST);
+	if (exists && S_ISLNK(st.st_mode))	/* followed first, if it may be; it is itself not for writing */
+		return answer_errno(ELOOP);
 	if (exists && S_ISDIR(st.st_mode) && !is_tmpfile(o->flags))
 		return answer_errno(EISDIR);
 	if (exists && !wants_write(o->flags)) {
-		int fd = openat(o->p->dir, o->p->name, our_flags((o->flags & ~FINDING) | O_NOFOLLOW), 0);
+		int used = our_flags((o->flags & ~FINDING) | O_NOFOLLOW);
+		int fd = openat(o->p->dir, o->p->name, used, 0);
 
-		return fd < 0 ? answer_errno(errno) : give(o, fd);
+		return fd < 0 ? answer_errno(errno) : give(o, fd, used);
 	}
 	return refuse(o->r, exists && !is_tmpfile(o->flags) ? ACT_WRITE_DATA : ACT_WRITE_CREATE,
 		      o->p, rule, err);
@@ -148,14 +154,24 @@ static struct answer open_waiting(const struct opening *o)
 	return a;
 }
 
+/* The kernel goes on by itself, unless a last link leads to where it may not. */
+static struct answer open_native(const struct opening *o)
+{
+	struct stat st;
+
+	if (o->may_be_link && !fstatat(o->p->dir, o->p->name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode))
+		return answer_errno(ELOOP);
+	return answer_continue();
+}
+
 static struct answer open_name(const struct opening *o)
 {
 	const char *rule = NULL;
 	mode_t mask;
-	int err, fd;
+	int err, fd, used;
 
 	if (is_native(o->p))
-		return answer_continue();
+		return open_native(o);
 	if (o->p->must_be_dir && (o->flags & O_CREAT))
 		return answer_errno(EISDIR);
 	err = judge_write(o->r, o->p, &rule);
@@ -166,13 +182,42 @@ static struct answer open_name(const struct opening *o)
 			return answer_errno(ESRCH);
 		umask(mask);
 	}
-	fd = openat(o->p->dir, o->p->name,
-		    our_flags(o->flags | O_NOFOLLOW | (o->p->must_be_dir ? O_DIRECTORY : 0)), o->mode);
+	used = our_flags(o->flags | O_NOFOLLOW | (o->p->must_be_dir ? O_DIRECTORY : 0));
+	fd = openat(o->p->dir, o->p->name, used, o->mode);
 	if (fd >= 0)
-		return give(o, fd);
+		return give(o, fd, used);
 	if ((errno == ENXIO || errno == EWOULDBLOCK) && !(o->flags & O_NONBLOCK))
 		return open_waiting(o);
 	return answer_errno(errno);
+}
+
+/*
+ * Only notified where reads are put on record. The mounts already hold what may
+ * not be read (a mask lies over it, or it is not there at all), so going on is
+ * safe; what is refused is told in the words of the act.
+ */
+static struct answer open_read(const struct request *r, int at, const char *text, int flags)
+{
+	__attribute__((cleanup(own_place))) struct place p;
+	char lexical[2 * PATH_MAX];
+	const char *rule;
+
+	if (!r->b->reads.n)
+		return answer_continue();
+	if (!walk(r, at, text, flags & O_NOFOLLOW ? 0 : WALK_FOLLOW, 0, &p)) {
+		rule = judge_read(r->b, p.path);
+		return rule ? refuse(r, ACT_READ_DATA, &p, rule, EACCES) : answer_continue();
+	}
+	/* It is not there, and a rule names where it would be: that was tried. */
+	if (errno != ENOENT || walk_lexical(r, at, text, lexical, sizeof(lexical)) < 0)
+		return answer_continue();
+	rule = judge_read(r->b, lexical);
+	return rule ? refuse(r, ACT_READ_DATA, NULL, rule, ENOENT) : answer_continue();
+}
+
+static int changes_something(int flags)
+{
+	return wants_write(flags) || (flags & O_CREAT) || is_tmpfile(flags);
 }
 
 /* O_PATH means a look only, and the kernel ignores nearly all other flags with it. */
@@ -190,11 +235,15 @@ struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t f
 		return answer_errno(errno);
 	told.given = text;
 	o.r = &told;
+	if (!changes_something(o.flags))
+		return open_read(&told, at, text, o.flags);
 	for (int i = 0; i < ATTEMPTS; i++) {
 		__attribute__((cleanup(own_place))) struct place p;
 		struct answer a;
 
-		if (walk(&told, at, text, keeps_link ? 0 : WALK_FOLLOW, resolve, &p) < 0)
+		/* Few last parts are links: look for one only when the open says so. */
+		o.may_be_link = !keeps_link && !i;
+		if (walk(&told, at, text, !keeps_link && i ? WALK_FOLLOW : 0, resolve, &p) < 0)
 			return answer_errno(errno);
 		if (!target_alive(r))
 			return answer_errno(EINTR);

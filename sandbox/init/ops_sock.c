@@ -6,14 +6,18 @@
  * makes a name, and connecting to one that came with a bind mount of the host
  * would reach a service of the host.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sandbox/init/broker.h"
@@ -62,6 +66,32 @@ static int read_address(struct unix_address *u, unsigned int how, struct answer 
 	return 1;
 }
 
+/*
+ * A connection to one of the proxies is bound first, so that its local port is
+ * known before it exists. What cannot be named goes on unnamed: the proxy
+ * decides all the same.
+ */
+static void name_connection(const struct request *r)
+{
+	const __u64 *arg = r->n->data.args;
+	struct sockaddr_in to = { 0 }, from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(from);
+	int sock;
+
+	if (arg[2] < sizeof(to) || target_read(r->tid, arg[1], &to, sizeof(to)) < 0 || to.sin_family != AF_INET ||
+	    to.sin_addr.s_addr != htonl(INADDR_LOOPBACK) ||
+	    (to.sin_port != htons(PROXY_HTTP_PORT) && to.sin_port != htons(PROXY_SOCKS_PORT)))
+		return;
+	sock = target_take_fd(r, (int)arg[0]);
+	if (sock < 0)
+		return;
+	if (bind(sock, (struct sockaddr *)&from, sizeof(from)) < 0 && errno != EINVAL)
+		from.sin_port = 0;
+	if (!getsockname(sock, (struct sockaddr *)&from, &len) && from.sin_port)
+		report_caller(r, ntohs(from.sin_port));
+	close(sock);
+}
+
 /* Do @call on the caller's socket with the last name alone, standing in its directory. */
 static struct answer at_place(const struct request *r, const struct place *p,
 			      int (*call)(int, const struct sockaddr *, socklen_t))
@@ -89,6 +119,62 @@ static struct answer at_place(const struct request *r, const struct place *p,
 	return result < 0 ? answer_errno(saved) : answer_result(0);
 }
 
+/*
+ * Sockets the command bound in a directory it shares with the host are its own
+ * to connect to. Remembered by what a reused inode would not share: its birth.
+ */
+#define MADE_SOCKETS 256
+
+struct made_socket {
+	dev_t dev;
+	ino_t ino;
+	struct statx_timestamp born;
+};
+
+static struct made_socket made_sockets[MADE_SOCKETS];
+static size_t n_made;
+static pthread_mutex_t made_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int identify(const struct place *p, struct made_socket *ret)
+{
+	struct statx st;
+
+	memset(ret, 0, sizeof(*ret));
+	if (statx(p->dir, p->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) < 0 ||
+	    !S_ISSOCK(st.stx_mode) || !(st.stx_mask & STATX_BTIME))
+		return -1;
+	ret->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+	ret->ino = st.stx_ino;
+	ret->born.tv_sec = st.stx_btime.tv_sec;
+	ret->born.tv_nsec = st.stx_btime.tv_nsec;
+	return 0;
+}
+
+static void remember_socket(const struct place *p)
+{
+	struct made_socket made;
+
+	if (identify(p, &made) < 0)
+		return;
+	pthread_mutex_lock(&made_lock);
+	made_sockets[n_made++ % MADE_SOCKETS] = made;
+	pthread_mutex_unlock(&made_lock);
+}
+
+static int was_made_here(const struct place *p)
+{
+	struct made_socket at;
+	int found = 0;
+
+	if (identify(p, &at) < 0)
+		return 0;
+	pthread_mutex_lock(&made_lock);
+	for (size_t i = 0; i < MADE_SOCKETS && !found; i++)
+		found = !memcmp(&made_sockets[i], &at, sizeof(at));
+	pthread_mutex_unlock(&made_lock);
+	return found;
+}
+
 struct answer do_bind(const struct request *r)
 {
 	const char *rule;
@@ -112,7 +198,10 @@ struct answer do_bind(const struct request *r)
 	if (target_umask(r, &mask) < 0)
 		return answer_errno(ESRCH);
 	umask(mask);
-	return at_place(r, &u.p, bind);
+	a = at_place(r, &u.p, bind);
+	if (a.kind == ANSWER_VALUE && u.p.zone->from_host)
+		remember_socket(&u.p);
+	return a;
 }
 
 static int is_allowed_socket(const struct broker *b, const char *path)
@@ -126,36 +215,54 @@ static int is_allowed_socket(const struct broker *b, const char *path)
 }
 
 /*
- * Where no bind mount of the host is in view every socket is the run's own, and
- * the kernel may go on by itself. Where one is, "continue" would let the
- * command swap the address for a host socket's, so we connect ourselves: only
- * with a socket that does not wait, since a full backlog must not stop us.
+ * Connect without ever waiting in the kernel: the backlog of a socket inside may
+ * stay full for as long as the command likes. A caller that would wait is
+ * served again for a while.
+ */
+static struct answer connect_patiently(const struct request *r, const struct place *p)
+{
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	int sock = target_take_fd(r, (int)r->n->data.args[0]), flags = sock < 0 ? -1 : fcntl(sock, F_GETFL);
+	struct answer a;
+
+	if (flags < 0)
+		return answer_errno(sock < 0 ? errno : EBADF);
+	if (!(flags & O_NONBLOCK))
+		fcntl(sock, F_SETFL, flags | O_NONBLOCK);
+	a = at_place(r, p, connect);
+	for (int i = 0; i < 400 && !(flags & O_NONBLOCK) && a.kind == ANSWER_ERRNO && a.err == EAGAIN; i++) {
+		nanosleep(&pause, NULL);
+		if (!target_alive(r))
+			break;
+		a = at_place(r, p, connect);
+	}
+	if (!(flags & O_NONBLOCK))
+		fcntl(sock, F_SETFL, flags);
+	close(sock);
+	return a;
+}
+
+/*
+ * "Continue" would let the command swap the address for a host socket's after
+ * we looked, so a path-named socket is connected by us.
  */
 struct answer do_connect(const struct request *r)
 {
 	struct answer a;
-	int flags;
+	struct stat st;
 	UNIX_ADDRESS(r);
 
-	if (!read_address(&u, WALK_FOLLOW, &a))
+	if (!read_address(&u, WALK_FOLLOW, &a)) {
+		if (a.kind == ANSWER_CONTINUE)
+			name_connection(r);
 		return a;
-	if (u.p.zone && u.p.zone->from_host && !is_allowed_socket(r->b, u.p.path)) {
-		struct stat st;
-
-		if (u.p.name[0] && fstatat(u.p.dir, u.p.name, &st, 0) < 0)
-			return answer_errno(errno);
+	}
+	if (!u.p.name[0])
+		return answer_errno(ECONNREFUSED);
+	if (fstatat(u.p.dir, u.p.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return answer_errno(errno);
+	if (S_ISSOCK(st.st_mode) && u.p.zone && u.p.zone->from_host &&
+	    !is_allowed_socket(r->b, u.p.path) && !was_made_here(&u.p))
 		return refuse(&u.r, ACT_UNIX_CONNECT, &u.p, "unix sockets of the host", EACCES);
-	}
-	for (size_t i = 0; i < r->b->n_zones; i++) {
-		if (!r->b->zones[i].from_host)
-			continue;
-		flags = target_fd_flags(r, (int)r->n->data.args[0]);
-		if (!u.p.name[0])
-			return answer_errno(ECONNREFUSED);
-		a = at_place(r, &u.p, connect);
-		/* A blocking caller expects to wait rather than to be told EAGAIN. */
-		return a.kind == ANSWER_ERRNO && a.err == EAGAIN && !(flags & O_NONBLOCK) ?
-			answer_errno(ECONNREFUSED) : a;
-	}
-	return answer_continue();
+	return connect_patiently(r, &u.p);
 }

@@ -9,7 +9,7 @@
  *	stage → supervisor	MSG_LISTENERS (fds), MSG_NOTIFY (fd), MSG_FAIL
  *	supervisor → stage	MSG_GO
  *	supervisor → broker	MSG_START (fds)
- *	broker → supervisor	MSG_READY, MSG_VIOLATION, MSG_FAIL
+ *	broker → supervisor	MSG_READY, MSG_VIOLATION, MSG_CALLER, MSG_FAIL
  *
  * End of file from the stage after MSG_GO, without MSG_FAIL, means the command
  * was executed.
@@ -50,6 +50,7 @@ struct blob_head {
 	uint32_t total;			/* bytes of the whole blob */
 	uint32_t zones_off, n_zones;	/* array of struct blob_zone */
 	uint32_t rules_off, n_rules;	/* array of uint32_t offsets of texts for names_add() */
+	uint32_t reads_off, n_reads;	/* the same: what may not be read; used where reads are notified */
 	uint32_t sockets_off, n_sockets;	/* the same: paths of allowed unix sockets */
 	uint32_t filter_off, n_filter;	/* array of struct sock_filter */
 	uint32_t listen_proxies;	/* 1: open the two proxy listeners */
@@ -57,7 +58,7 @@ struct blob_head {
 	uint64_t limit_cpu_s, limit_memory, limit_file, limit_pids, limit_files;
 };
 
-enum msg_type { MSG_LISTENERS = 1, MSG_NOTIFY, MSG_GO, MSG_START, MSG_READY, MSG_VIOLATION, MSG_FAIL };
+enum msg_type { MSG_LISTENERS = 1, MSG_NOTIFY, MSG_GO, MSG_START, MSG_READY, MSG_VIOLATION, MSG_CALLER, MSG_FAIL };
 
 struct msg_plain {
 	uint32_t type;
@@ -90,6 +91,19 @@ struct msg_violation {
 	uint32_t count;
 	int64_t pid;		/* thread group, as the host counts */
 	uint32_t text_len;	/* bytes that follow */
+};
+
+/*
+ * Who is about to connect to a proxy: the local port names the connection, so
+ * that a refusal there can be told with the program that asked. Sent before
+ * the connection is made.
+ */
+struct msg_caller {
+	uint32_t type;
+	uint32_t port;		/* local, host byte order */
+	int64_t pid;
+	char comm[16];
+	char exe[256];
 };
 
 #define MSG_MAX (sizeof(struct msg_violation) + 3 * PATH_MAX)

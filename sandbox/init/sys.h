@@ -8,6 +8,7 @@
 #define SANDBOX_INIT_SYS_H
 
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,6 +22,10 @@
 #ifndef SECCOMP_ADDFD_FLAG_SEND
 #define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
 #endif
+
+/* From kernel 6.6: the notifying and the answering side wake each other on one processor. */
+#define NOTIF_SET_FLAGS _IOW('!', 4, uint64_t)
+#define NOTIF_SYNC_WAKE_UP 1UL
 
 /* Landlock rights by the ABI that brought them. */
 #define LL_TRUNCATE (1ULL << 14)	/* 3 */

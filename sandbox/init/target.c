@@ -9,11 +9,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "sandbox/init/broker.h"
 #include "sandbox/init/sys.h"
@@ -94,7 +96,57 @@ static const char *status_line(const char *status, const char *key)
 	return at ? at + strlen(key) : NULL;
 }
 
-int target_umask(const struct request *r, mode_t *ret)
+/*
+ * Reading a umask from /proc costs as much as the rest of a call, so it is
+ * remembered for a moment by thread id. A call of umask(2) is notified and ends
+ * all that is remembered; until its caller's next call shows that it has run
+ * (or a second has passed), nothing new is remembered. One word a slot, so that
+ * workers need no lock: thread id, generation, time and the mask itself.
+ */
+#define UMASK_SLOTS 256
+#define UMASK_KEEP_MS 1000
+
+static _Atomic uint64_t umasks[UMASK_SLOTS];
+static _Atomic uint32_t umask_generation = 1;
+static _Atomic uint64_t umask_change;	/* thread id << 32 | time, of the newest call; 0: it has run */
+
+static uint32_t coarse_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (uint32_t)(t.tv_sec * 1000 + t.tv_nsec / 1000000);
+}
+
+/* The slot's word for what holds now, without the mask (its low 9 bits). */
+static uint64_t umask_word(pid_t tid, uint32_t now)
+{
+	return (uint64_t)(uint32_t)tid << 42 | (uint64_t)(umask_generation & 0x3fff) << 28 |
+	       (uint64_t)(now / UMASK_KEEP_MS & 0x7ffff) << 9;
+}
+
+void target_umask_changes(const struct request *r)
+{
+	umask_generation++;
+	umask_change = (uint64_t)(uint32_t)r->tid << 32 | coarse_ms();
+}
+
+/* 1 while a umask(2) may be told of but not yet done. */
+static int umask_is_changing(pid_t tid, uint32_t now)
+{
+	uint64_t change = umask_change;
+
+	if (!change)
+		return 0;
+	if ((pid_t)(change >> 32) != tid && now - (uint32_t)change < UMASK_KEEP_MS)
+		return 1;
+	/* Its thread is back with another call, or had its time. */
+	umask_generation++;
+	atomic_compare_exchange_strong(&umask_change, &change, 0);
+	return 0;
+}
+
+static int read_umask(const struct request *r, mode_t *ret)
 {
 	char status[4096];
 	const char *at;
@@ -107,6 +159,24 @@ int target_umask(const struct request *r, mode_t *ret)
 		return -1;
 	}
 	*ret = (mode_t)strtoul(at, NULL, 8) & 0777;
+	return 0;
+}
+
+int target_umask(const struct request *r, mode_t *ret)
+{
+	_Atomic uint64_t *slot = &umasks[(uint32_t)r->tid % UMASK_SLOTS];
+	uint32_t now = coarse_ms();
+	int changing = umask_is_changing(r->tid, now);
+	uint64_t word = umask_word(r->tid, now), have = *slot;
+
+	if (!changing && (have & ~(uint64_t)0777) == word) {
+		*ret = (mode_t)(have & 0777);
+		return 0;
+	}
+	if (read_umask(r, ret) < 0)
+		return -1;
+	if (!changing)
+		*slot = word | *ret;
 	return 0;
 }
 

@@ -508,3 +508,41 @@ int walk_fd(const struct request *r, int at, struct place *ret)
 		ret->foreign_flags = target_fd_flags(r, at);
 	return 0;
 }
+
+int walk_lexical(const struct request *r, int at, const char *path, char *ret, size_t size)
+{
+	char base[PATH_MAX] = "";
+	size_t len = 0;
+	int fd;
+
+	if (path[0] != '/') {
+		fd = open_base(r, at);
+		if (fd < 0 || fd_path(r->b, fd, base) < 0) {
+			if (fd >= 0)
+				close(fd);
+			return -1;
+		}
+		close(fd);
+	}
+	if (strlen(base) + strlen(path) + 2 > size)
+		return -1;
+	for (int i = 0; i < 2; i++) {
+		const char *p = i ? path : base;
+
+		while (*(p += strspn(p, "/"))) {
+			size_t n = strcspn(p, "/");
+
+			if (n == 2 && !strncmp(p, "..", 2)) {
+				while (len && ret[--len] != '/')
+					;
+			} else if (n != 1 || *p != '.') {
+				ret[len++] = '/';
+				memcpy(ret + len, p, n);
+				len += n;
+			}
+			p += n;
+		}
+	}
+	ret[len] = '\0';
+	return 0;
+}

@@ -120,6 +120,7 @@ const struct blob_head *wire_blob(int fd)
 	errno = EPROTO;
 	if (b->magic != BLOB_MAGIC || b->total != st.st_size || ((const char *)b)[b->total - 1] ||
 	    !zones_ok(b) || !texts_ok(b, b->rules_off, b->n_rules) ||
+	    !texts_ok(b, b->reads_off, b->n_reads) ||
 	    !texts_ok(b, b->sockets_off, b->n_sockets) ||
 	    !range_ok(b, b->filter_off, b->n_filter, sizeof(struct sock_filter)))
 		return NULL;

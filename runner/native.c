@@ -1,0 +1,599 @@
+/*
+ * runner/native.c - the life of a sandboxed run
+ *
+ *	start		bwrap and the broker are started side by side
+ *	LISTENERS	the stage stands in its namespaces; the proxies' sockets arrive
+ *	NOTIFY		it is confined; its listener and namespaces go to the broker
+ *	READY		the broker answers calls; the stage is told to go on
+ *	end of file	the command was executed
+ *	bwrap exits	the tree is gone; helpers say their last and end; then ops->ended
+ *
+ * A helper that ends too early ends the run: a gate nobody keeps is closed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/io.h"
+#include "base/loop.h"
+#include "base/own.h"
+#include "base/strv.h"
+#include "runner/native.h"
+#include "sandbox/init/proto.h"
+#include "sandbox/probe.h"
+#include "sandbox/spec.h"
+
+#define GRACE_MS 1500		/* between SIGTERM at the wall time and SIGKILL */
+#define HELPER_MS 5000		/* for the broker and the egress helper to say their last */
+#define DRAIN_MS 2000		/* for the last bytes of output */
+#define SETUP_MS 30000		/* from the start to the command */
+
+struct stream {
+	struct runner_run *run;
+	int number;
+	int fd;
+	struct watch *watch;
+};
+
+struct runner_run {
+	struct loop *loop;
+	struct run_params p;
+	int stage_ctl, broker_ctl, blob;
+	struct watch *stage_watch, *broker_watch;
+	struct watch *bwrap, *broker;		/* the two children */
+	pid_t bwrap_pid, broker_pid;
+	int command_pidfd;			/* the stage, later the command */
+	pid_t command_pid;
+	struct egress *egress;
+	struct callers callers;
+	struct stream streams[2];
+	struct watch *wall, *grace, *setup, *last;
+	enum run_state state;
+	int bwrap_gone, broker_gone, egress_gone;
+	int was_started, got_listeners, got_notify, said_go;
+	enum end_kind kind;
+	int status;
+	struct err err;
+};
+
+/* --- the end --- */
+
+static void close_stream(struct stream *s)
+{
+	watch_end(s->watch);
+	s->watch = NULL;
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+}
+
+static int read_broker(struct runner_run *run, int fd);
+
+static void end_watch(struct watch **w)
+{
+	watch_end(*w);
+	*w = NULL;
+}
+
+static void maybe_end(struct runner_run *run)
+{
+	struct run_end end = { .kind = run->kind, .status = run->status };
+
+	if (!run->bwrap_gone || !run->broker_gone || !run->egress_gone || run->streams[0].fd >= 0 ||
+	    run->streams[1].fd >= 0 || run->state == RUN_DESTROYED || run->state == RUN_ERROR)
+		return;
+	end_watch(&run->last);
+	end_watch(&run->wall);
+	end_watch(&run->grace);
+	end_watch(&run->setup);
+	run->state = end.kind == END_FAILED ? RUN_ERROR : RUN_DESTROYED;
+	if (run->err.code != ERR_NONE)
+		end.err = &run->err;
+	run->p.ops->ended(run->p.cookie, &end);
+}
+
+/* SIGKILL to bwrap takes the whole pid namespace with it. */
+static void kill_tree(struct runner_run *run)
+{
+	if (run->bwrap_pid > 0)
+		kill(run->bwrap_pid, SIGKILL);
+}
+
+/* The first reason stays. */
+static void fail(struct runner_run *run, enum end_kind kind, const struct err *why)
+{
+	if (run->kind == END_EXITED) {
+		run->kind = kind;
+		run->err = *why;
+	}
+	kill_tree(run);
+}
+
+static void fail_words(struct runner_run *run, const char *words)
+{
+	struct err err = { 0 };
+
+	err_set(&err, ERR_SYS, 0, "%s", words);
+	fail(run, END_FAILED, &err);
+}
+
+/* Helpers that will not end by themselves, output that never closes. */
+static void on_last_time(void *cookie)
+{
+	struct runner_run *run = cookie;
+
+	run->last = NULL;
+	if (run->broker_pid > 0)
+		kill(run->broker_pid, SIGKILL);
+	egress_free(run->egress);
+	run->egress = NULL;
+	run->egress_gone = 1;
+	close_stream(&run->streams[0]);
+	close_stream(&run->streams[1]);
+	maybe_end(run);
+}
+
+static void on_bwrap_exited(void *cookie, int status, int signum)
+{
+	struct runner_run *run = cookie;
+
+	run->bwrap = NULL;
+	run->bwrap_pid = 0;
+	run->bwrap_gone = 1;
+	run->status = signum ? 128 + signum : status;
+	if (!run->got_notify && run->kind == END_EXITED) {
+		struct err err = { 0 };
+
+		err_set(&err, ERR_MISSING, 0, "bubblewrap could not build the sandbox (status %d)", run->status);
+		err_hint(&err, "see its message above; `agate doctor` tries each part");
+		fail(run, END_FAILED, &err);
+	}
+	end_watch(&run->setup);
+	/* What was counted but not sent goes out on end of file. */
+	shutdown(run->broker_ctl, SHUT_WR);
+	if (!run->egress || egress_stop(run->egress))
+		run->egress_gone = 1;
+	run->last = loop_timer(run->loop, HELPER_MS, 0, on_last_time, run);
+	maybe_end(run);
+}
+
+static void on_broker_exited(void *cookie, int status, int signum)
+{
+	struct runner_run *run = cookie;
+
+	(void)status;
+	(void)signum;
+	run->broker = NULL;
+	run->broker_pid = 0;
+	run->broker_gone = 1;
+	while (run->broker_watch && read_broker(run, run->broker_ctl))	/* its last words */
+		;
+	if (!run->bwrap_gone)
+		fail_words(run, "the broker ended before the command");
+	maybe_end(run);
+}
+
+/* --- output --- */
+
+static void on_output(void *cookie, int fd, unsigned int ready)
+{
+	struct stream *s = cookie;
+	char data[65536];
+	ssize_t n = read(fd, data, sizeof(data));
+
+	(void)ready;
+	if (n > 0) {
+		s->run->p.ops->output(s->run->p.cookie, s->number, data, (size_t)n);
+	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		close_stream(s);
+		maybe_end(s->run);
+	}
+}
+
+static int open_stream(struct runner_run *run, int number, int *ret_child_end, struct err *err)
+{
+	struct stream *s = &run->streams[number - 1];
+	int p[2];
+
+	if (pipe2(p, O_CLOEXEC) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot make a pipe for the output");
+	s->fd = p[0];
+	*ret_child_end = p[1];
+	fcntl(p[0], F_SETFL, O_NONBLOCK);
+	s->watch = loop_fd(run->loop, p[0], LOOP_READ, on_output, s);
+	return s->watch ? 0 : err_set(err, ERR_NOMEM, 0, "out of memory");
+}
+
+/* --- the egress helper --- */
+
+/* The broker named the caller before it connected: hear it out first. */
+static void on_egress_violation(void *cookie, struct violation *v, unsigned int port)
+{
+	struct runner_run *run = cookie;
+
+	while (run->broker_watch && read_broker(run, run->broker_ctl))
+		;
+	callers_name(&run->callers, port, v);
+	run->p.ops->violation(run->p.cookie, v);
+}
+
+static void on_egress_event(void *cookie, const struct event *ev)
+{
+	struct runner_run *run = cookie;
+
+	run->p.ops->event(run->p.cookie, ev);
+}
+
+static void on_egress_ended(void *cookie, const struct err *why)
+{
+	struct runner_run *run = cookie;
+
+	run->egress_gone = 1;
+	if (why && !run->bwrap_gone)
+		fail(run, END_FAILED, why);
+	maybe_end(run);
+}
+
+static const struct egress_ops egress_ops = { on_egress_violation, on_egress_event, on_egress_ended };
+
+/* --- the stage --- */
+
+/* Receive one message with the sender's pid (0 if unknown) and its descriptors. */
+static ssize_t receive(int sock, void *data, size_t len, int fds[2], size_t *ret_nfds, pid_t *ret_pid)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(2 * sizeof(int))];
+	} ctl;
+	struct iovec iov = { .iov_base = data, .iov_len = len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl, .msg_controllen = sizeof(ctl) };
+	ssize_t n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+	*ret_nfds = 0;
+	*ret_pid = 0;
+	for (struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL; c; c = CMSG_NXTHDR(&msg, c)) {
+		struct ucred cred;
+
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_CREDENTIALS) {
+			memcpy(&cred, CMSG_DATA(c), sizeof(cred));
+			*ret_pid = cred.pid;
+		} else if (c->cmsg_type == SCM_RIGHTS) {
+			*ret_nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+			memcpy(fds, CMSG_DATA(c), *ret_nfds * sizeof(int));
+		}
+	}
+	return n;
+}
+
+static int on_listeners(struct runner_run *run, int fds[2], size_t nfds, pid_t pid, struct err *err)
+{
+	if (nfds != 2 || run->got_listeners || pid <= 0) {
+		for (size_t i = 0; i < nfds; i++)
+			close(fds[i]);
+		return err_set(err, ERR_INPUT, 0, "the stage broke the protocol");
+	}
+	run->got_listeners = 1;
+	run->command_pid = pid;
+	run->command_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (run->command_pidfd < 0) {
+		close(fds[0]);
+		close(fds[1]);
+		return err_set(err, ERR_SYS, errno, "cannot hold on to the command");
+	}
+	run->egress = egress_watch(run->loop, &run->p, fds[0], fds[1], &egress_ops, run, err);
+	return run->egress ? 0 : -1;
+}
+
+static int open_ns(pid_t pid, const char *which)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, which);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* The stage waits, so its pid is still its own. */
+static int on_notify(struct runner_run *run, int notify, struct err *err)
+{
+	const struct msg_plain m = { .type = MSG_START };
+	OWN(fd) int net = open_ns(run->command_pid, "net");
+	OWN(fd) int mnt = open_ns(run->command_pid, "mnt");
+	const int fds[START_NUM] = { [START_NOTIFY] = notify, [START_NETNS] = net, [START_MNTNS] = mnt,
+				     [START_BLOB] = run->blob };
+
+	run->got_notify = 1;
+	if (net < 0 || mnt < 0)
+		return err_set(err, ERR_SYS, errno, "cannot open the sandbox's namespaces");
+	if (io_send_fds(run->broker_ctl, &m, sizeof(m), fds, START_NUM) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot start the broker");
+	return 0;
+}
+
+static void stage_failed(struct runner_run *run, const struct msg_fail *m)
+{
+	struct err err = { 0 };
+	char what[sizeof(m->what)];
+
+	snprintf(what, sizeof(what), "%.*s", (int)sizeof(m->what) - 1, m->what);
+	err_set(&err, m->is_exec && m->sys == ENOENT ? ERR_NOTFOUND : ERR_SYS, m->sys, "cannot %s", what);
+	run->got_notify = 1;	/* bwrap is not to blame */
+	fail(run, m->is_exec ? END_NO_COMMAND : END_FAILED, &err);
+}
+
+static void on_executed(struct runner_run *run)
+{
+	end_watch(&run->stage_watch);
+	end_watch(&run->setup);
+	if (run->kind != END_EXITED || !run->said_go || run->was_started)
+		return;
+	run->was_started = 1;
+	run->state = RUN_ACTIVE;
+	run->p.ops->started(run->p.cookie, run->command_pid);
+}
+
+static void on_stage(void *cookie, int fd, unsigned int ready)
+{
+	struct runner_run *run = cookie;
+	union { struct msg_plain plain; struct msg_fail fail; } m = { .plain = { 0 } };
+	struct err err = { 0 };
+	int fds[2] = { -1, -1 }, r = 0;
+	size_t nfds;
+	pid_t pid;
+	ssize_t n = receive(fd, &m, sizeof(m), fds, &nfds, &pid);
+
+	(void)ready;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		on_executed(run);
+		return;
+	}
+	if (n == sizeof(m.plain) && m.plain.type == MSG_LISTENERS) {
+		r = on_listeners(run, fds, nfds, pid, &err);
+	} else if (n == sizeof(m.plain) && m.plain.type == MSG_NOTIFY && nfds == 1 && run->got_listeners &&
+		   !run->got_notify) {
+		r = on_notify(run, fds[0], &err);
+		close(fds[0]);
+	} else if (n == sizeof(m.fail) && m.plain.type == MSG_FAIL && !nfds) {
+		stage_failed(run, &m.fail);
+	} else {
+		for (size_t i = 0; i < nfds; i++)
+			close(fds[i]);
+		r = err_set(&err, ERR_INPUT, 0, "the stage broke the protocol");
+	}
+	if (r < 0)
+		fail(run, END_FAILED, &err);
+}
+
+/* --- the broker --- */
+
+static void broker_says(struct runner_run *run, const char *msg, size_t n)
+{
+	const struct msg_plain go = { .type = MSG_GO };
+	struct msg_plain got;
+	struct msg_fail f;
+	struct err err = { 0 };
+	int bad = 0;
+
+	memcpy(&got, msg, sizeof(got));
+	if (got.type == MSG_VIOLATION) {
+		bad = tell_violation(&run->p, msg, n) < 0;
+	} else if (got.type == MSG_CALLER) {
+		bad = callers_add(&run->callers, msg, n) < 0;
+	} else if (got.type == MSG_READY && !run->said_go) {
+		run->said_go = 1;
+		run->state = RUN_WARM;
+		if (send(run->stage_ctl, &go, sizeof(go), MSG_NOSIGNAL) != sizeof(go))
+			fail_words(run, "the stage ended before the command could start");
+	} else if (got.type == MSG_FAIL && n == sizeof(f)) {
+		memcpy(&f, msg, sizeof(f));
+		f.what[sizeof(f.what) - 1] = '\0';
+		err_set(&err, ERR_SYS, f.sys, "cannot %s", f.what);
+		fail(run, END_FAILED, &err);
+	} else {
+		bad = 1;
+	}
+	if (bad)
+		fail_words(run, "the broker broke the protocol");
+}
+
+/* One message, if there is one: 1, else 0. */
+static int read_broker(struct runner_run *run, int fd)
+{
+	char msg[MSG_MAX];
+	ssize_t n = recv(fd, msg, sizeof(msg), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n < (ssize_t)sizeof(struct msg_plain)) {
+		end_watch(&run->broker_watch);
+		return 0;
+	}
+	broker_says(run, msg, (size_t)n);
+	return 1;
+}
+
+static void on_broker(void *cookie, int fd, unsigned int ready)
+{
+	(void)ready;
+	read_broker(cookie, fd);
+}
+
+static int start_broker(struct runner_run *run, int theirs, struct err *err)
+{
+	char *argv[] = { (char *)(size_t)"agate-init", (char *)(size_t)"broker", (char *)(size_t)"3", NULL };
+	char *env[] = { NULL };
+	const int fds[] = { -1, -1, STDERR_FILENO, theirs };
+	const struct spawn sp = { .file = run->p.init_path, .argv = argv, .env = env, .fds = fds, .nfds = 4,
+				  .new_session = 1 };
+
+	run->broker = loop_spawn(run->loop, &sp, on_broker_exited, run, &run->broker_pid, err);
+	if (!run->broker)
+		return -1;
+	run->broker_watch = loop_fd(run->loop, run->broker_ctl, LOOP_READ, on_broker, run);
+	return run->broker_watch ? 0 : err_set(err, ERR_NOMEM, 0, "out of memory");
+}
+
+/* --- time --- */
+
+static void on_grace_over(void *cookie)
+{
+	struct runner_run *run = cookie;
+
+	run->grace = NULL;
+	kill_tree(run);
+}
+
+static void signal_command(struct runner_run *run, int signum)
+{
+	if (run->command_pidfd >= 0 && run->was_started)
+		syscall(SYS_pidfd_send_signal, run->command_pidfd, signum, NULL, 0);
+	else
+		kill_tree(run);
+}
+
+static void on_wall_time(void *cookie)
+{
+	struct runner_run *run = cookie;
+
+	run->wall = NULL;
+	if (run->kind == END_EXITED)
+		run->kind = END_TIMEOUT;
+	signal_command(run, SIGTERM);
+	run->grace = loop_timer(run->loop, GRACE_MS, 0, on_grace_over, run);
+	if (!run->grace)
+		kill_tree(run);
+}
+
+static void on_setup_time(void *cookie)
+{
+	struct runner_run *run = cookie;
+
+	run->setup = NULL;
+	fail_words(run, "the sandbox was not ready in time");
+}
+
+/* --- the beginning --- */
+
+static int start_bwrap(struct runner_run *run, int theirs, struct err *err)
+{
+	OWN(strv) struct strv argv = { 0 };
+	OWN(fd) int out = -1;
+	OWN(fd) int errors = -1;
+	int fds[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, theirs, run->blob };
+	struct spawn sp = { .file = "/usr/bin/bwrap", .env = run->p.env, .cwd = "/", .fds = fds, .nfds = 5 };
+
+	if (args_build(&run->p, &argv, err) < 0)
+		return -1;
+	if (run->p.capture) {
+		if (open_stream(run, 1, &out, err) < 0 || open_stream(run, 2, &errors, err) < 0)
+			return -1;
+		fds[1] = out;
+		fds[2] = errors;
+	}
+	sp.argv = argv.v;
+	run->bwrap = loop_spawn(run->loop, &sp, on_bwrap_exited, run, &run->bwrap_pid, err);
+	return run->bwrap ? 0 : -1;
+}
+
+static int start_processes(struct runner_run *run, struct err *err)
+{
+	OWN(fd) int stage_end = -1;
+	OWN(fd) int broker_end = -1;
+	int stage[2], broker[2], on = 1;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, stage) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot make a socket for the stage");
+	run->stage_ctl = stage[0];
+	stage_end = stage[1];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, broker) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot make a socket for the broker");
+	run->broker_ctl = broker[0];
+	broker_end = broker[1];
+	if (setsockopt(run->stage_ctl, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot ask for credentials");
+	run->stage_watch = loop_fd(run->loop, run->stage_ctl, LOOP_READ, on_stage, run);
+	if (!run->stage_watch)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	if (start_bwrap(run, stage_end, err) < 0)
+		return -1;
+	return start_broker(run, broker_end, err);
+}
+
+static int start_timers(struct runner_run *run, struct err *err)
+{
+	run->setup = loop_timer(run->loop, SETUP_MS, 0, on_setup_time, run);
+	if (run->p.spec->limits.wall_ms > 0)
+		run->wall = loop_timer(run->loop, (uint64_t)run->p.spec->limits.wall_ms, 0, on_wall_time, run);
+	if (!run->setup || (run->p.spec->limits.wall_ms > 0 && !run->wall))
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	return 0;
+}
+
+static void native_free(struct runner_run *run)
+{
+	struct watch **all[] = { &run->stage_watch, &run->broker_watch, &run->bwrap, &run->broker,
+				 &run->wall, &run->grace, &run->setup, &run->last };
+	int fds[] = { run->stage_ctl, run->broker_ctl, run->blob, run->command_pidfd };
+
+	kill_tree(run);
+	if (run->broker_pid > 0)
+		kill(run->broker_pid, SIGKILL);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		end_watch(all[i]);
+	egress_free(run->egress);
+	close_stream(&run->streams[0]);
+	close_stream(&run->streams[1]);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	free(run);
+}
+
+static int native_start(struct loop *loop, const struct run_params *p, struct runner_run **ret, struct err *err)
+{
+	struct runner_run *run = calloc(1, sizeof(*run));
+
+	if (!run)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	*run = (struct runner_run){ .loop = loop, .p = *p, .stage_ctl = -1, .broker_ctl = -1,
+				    .command_pidfd = -1, .kind = END_EXITED, .state = RUN_CREATED };
+	for (int i = 0; i < 2; i++)
+		run->streams[i] = (struct stream){ .run = run, .number = i + 1, .fd = -1 };
+	run->blob = blob_build(p, err);
+	if (run->blob < 0 || start_processes(run, err) < 0 || start_timers(run, err) < 0) {
+		native_free(run);
+		return -1;
+	}
+	*ret = run;
+	return 0;
+}
+
+static void native_kill(struct runner_run *run, int signum)
+{
+	if (run->bwrap_gone)
+		return;
+	if (run->kind == END_EXITED && signum == SIGKILL)
+		run->kind = END_KILLED;
+	if (signum == SIGKILL)
+		kill_tree(run);
+	else
+		signal_command(run, signum);
+}
+
+const struct runner runner_native = {
+	.backend = BACKEND_NATIVE,
+	.probe = probe_native,
+	.start = native_start,
+	.kill = native_kill,
+	.free = native_free,
+};

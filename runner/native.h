@@ -1,0 +1,86 @@
+/*
+ * runner/native.h - the pieces of the native adapter, for its own files only
+ *
+ *	native.c	the life of a run: processes, messages, the end
+ *	native_args.c	the spec as a bubblewrap command line
+ *	native_blob.c	the spec as the plan agate-init reads
+ *	native_egress.c	the egress helper: started at the first connection
+ *	native_tell.c	refusals as violation records
+ */
+#ifndef RUNNER_NATIVE_H
+#define RUNNER_NATIVE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/strv.h"
+#include "runner/runner.h"
+
+/* Descriptors of the stage, as bubblewrap inherits them. */
+#define STAGE_CTL_FD 3
+#define STAGE_BLOB_FD 4
+#define GUEST_INIT "/run/agate/init"
+
+/* --- native_args.c --- */
+
+/**
+ * args_build() - The bubblewrap command line up to and with the command
+ * @p:		the run; p->run_dir gets two empty files that masks are made of
+ * @ret:	argv, starting with "bwrap"
+ * @err:	ERR_POLICY when a bind would open what the spec protects; ERR_MISSING
+ *		when the spec asks for what mounts cannot hold; ERR_SYS
+ */
+int args_build(const struct run_params *p, struct strv *ret, struct err *err);
+
+/* guest_of() - where @host is seen inside through @spec's binds, caller's to free(); NULL: nowhere */
+struct sandbox_spec;
+char *guest_of(const struct sandbox_spec *spec, const char *host);
+
+/* is_glob() - 1 if a rule's text has a pattern in it */
+int is_glob(const char *rule);
+
+/* --- native_blob.c --- */
+
+/* blob_build() - a sealed memory file, close-on-exec; -1 with @err */
+int blob_build(const struct run_params *p, struct err *err);
+
+/* --- native_egress.c --- */
+
+struct egress;
+
+struct egress_ops {
+	/* @port: the caller's local port, to name the program by; 0 unknown */
+	void (*violation)(void *cookie, struct violation *v, unsigned int port);
+	void (*event)(void *cookie, const struct event *ev);
+	void (*ended)(void *cookie, const struct err *why);	/* @why NULL: asked to */
+};
+
+/**
+ * egress_watch() - Wait for the first connection, then start the helper
+ * @http: and @socks: the listening sockets inside; owned from now on, also on failure
+ */
+struct egress *egress_watch(struct loop *loop, const struct run_params *p, int http, int socks,
+			    const struct egress_ops *ops, void *cookie, struct err *err);
+/* egress_stop() - no more connections; ops->ended follows, at once if the helper never ran (then returns 1) */
+int egress_stop(struct egress *e);
+void egress_free(struct egress *e);	/* kills; NULL is fine */
+
+/* --- native_tell.c --- */
+
+/* Who connected to a proxy from which local port, the newest of each port. */
+#define CALLERS 256
+struct callers {
+	struct { unsigned int port; int64_t pid; char comm[17]; char exe[257]; } of[CALLERS];
+	size_t next;
+};
+
+/* callers_add() - remember a MSG_CALLER of @len bytes; -1 if it is malformed */
+int callers_add(struct callers *c, const void *msg, size_t len);
+/* callers_name() - fill pid, comm and exe of @v for the connection from @port, if known */
+void callers_name(const struct callers *c, unsigned int port, struct violation *v);
+
+/* tell_violation() - decode one MSG_VIOLATION of @len bytes for ops->violation; -1 if it is malformed */
+int tell_violation(const struct run_params *p, const void *msg, size_t len);
+
+#endif

@@ -1,0 +1,425 @@
+/*
+ * runner/native_args.c - a SandboxSpec as a bubblewrap command line
+ *
+ * Only what is named here is in view. Order matters: later mounts lie over
+ * earlier ones, so the system comes first, then the binds, then what must stay
+ * read-only or unreadable among them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "base/path.h"
+#include "runner/native.h"
+#include "sandbox/policy.h"
+#include "sandbox/spec.h"
+
+struct args {
+	const struct run_params *p;
+	const struct sandbox_spec *spec;
+	struct strv *to;
+	int failed;		/* out of memory on the way */
+	int made_mask;
+	struct strv seals;	/* masks to be made read-only once all is mounted, so that no chmod(2) opens them */
+};
+
+static void add(struct args *a, const char *word)
+{
+	if (strv_add(a->to, word) < 0)
+		a->failed = 1;
+}
+
+static void add2(struct args *a, const char *option, const char *one)
+{
+	add(a, option);
+	add(a, one);
+}
+
+static void add3(struct args *a, const char *option, const char *one, const char *two)
+{
+	add2(a, option, one);
+	add(a, two);
+}
+
+int is_glob(const char *rule)
+{
+	return strpbrk(rule, "*?[") != NULL;
+}
+
+/* --- where is a host path seen inside? --- */
+
+char *guest_of(const struct sandbox_spec *spec, const char *host)
+{
+	const struct bind_mount *best = NULL;
+	const char *rest;
+
+	for (size_t i = 0; i < spec->n_binds; i++) {
+		const struct bind_mount *m = &spec->binds[i];
+
+		if (path_under(host, m->host_path) &&
+		    (!best || strlen(m->host_path) >= strlen(best->host_path)))
+			best = m;
+	}
+	if (!best)
+		return NULL;
+	rest = host + (strcmp(best->host_path, "/") ? strlen(best->host_path) : 0);
+	return *rest ? path_join(best->guest_path, rest + strspn(rest, "/")) : strdup(best->guest_path);
+}
+
+/* --- the system --- */
+
+static void add_namespaces(struct args *a)
+{
+	static const char *const words[] = {
+		"--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-net", "--unshare-ipc",
+		"--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--cap-drop", "ALL",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		add(a, words[i]);
+}
+
+/* /bin and its like are links on most systems and stay so. */
+static void add_system_path(struct args *a, const char *path)
+{
+	char target[4096];
+	ssize_t n = readlink(path, target, sizeof(target) - 1);
+
+	if (n > 0) {
+		target[n] = '\0';
+		add3(a, "--symlink", target, path);
+	} else {
+		add3(a, "--ro-bind", path, path);
+	}
+}
+
+static int is_below_system(const char *path, const struct strv *system)
+{
+	for (size_t i = 0; i < system->n; i++)
+		if (path_under(path, system->v[i]))
+			return 1;
+	return 0;
+}
+
+/*
+ * A bind below a read-only system directory needs a mount point that is not
+ * there. The directory's entries are then bound one by one into an empty one.
+ */
+static void explode(struct args *a, const char *dir)
+{
+	OWN(dir) DIR *d = opendir(dir);
+	const struct dirent *e;
+
+	add2(a, "--tmpfs", dir);
+	while (d && (e = readdir(d))) {
+		OWN(mem) char *path = NULL;
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		path = path_join(dir, e->d_name);
+		if (path)
+			add_system_path(a, path);
+		else
+			a->failed = 1;
+	}
+}
+
+/* The deepest directory above @guest that exists on the host, if @guest itself does not. */
+static char *missing_below(const char *guest)
+{
+	char *at;
+
+	if (!access(guest, F_OK))
+		return NULL;
+	for (at = path_parent(guest); at && access(at, F_OK);) {
+		char *up = path_parent(at);
+
+		free(at);
+		at = up;
+	}
+	return at;
+}
+
+static void add_system(struct args *a)
+{
+	OWN(strv) struct strv system = { 0 };
+	OWN(strv) struct strv exploded = { 0 };
+
+	if (policy_system_binds(&system) < 0)
+		a->failed = 1;
+	for (size_t i = 0; i < system.n; i++)
+		add_system_path(a, system.v[i]);
+	for (size_t i = 0; i < a->spec->n_binds; i++) {
+		const char *guest = a->spec->binds[i].guest_path;
+		OWN(mem) char *dir = is_below_system(guest, &system) ? missing_below(guest) : NULL;
+
+		if (!dir || strv_has(&exploded, dir))
+			continue;
+		explode(a, dir);
+		if (strv_add(&exploded, dir) < 0)
+			a->failed = 1;
+	}
+	add2(a, "--dev", "/dev");
+	add2(a, "--proc", "/proc");
+	add2(a, "--tmpfs", "/dev/shm");
+	add2(a, "--tmpfs", "/tmp");
+	add2(a, "--tmpfs", "/var/tmp");
+	add2(a, "--tmpfs", "/run");
+	add3(a, "--ro-bind", a->p->init_path, GUEST_INIT);
+}
+
+/* --- the binds --- */
+
+static void add_binds(struct args *a)
+{
+	for (size_t i = 0; i < a->spec->n_binds; i++) {
+		const struct bind_mount *m = &a->spec->binds[i];
+
+		add3(a, spec_bind_is_writable(a->spec, m) ? "--bind" : "--ro-bind", m->host_path, m->guest_path);
+	}
+}
+
+/*
+ * A protected path that a writable bind brings into view is bound again,
+ * read-only. A writable bind inside one cannot be mended: the spec contradicts
+ * itself.
+ */
+static int add_protected(struct args *a, struct err *err)
+{
+	for (size_t i = 0; i < a->spec->protected_paths.n; i++) {
+		const char *path = a->spec->protected_paths.v[i];
+		OWN(mem) char *guest = NULL;
+
+		for (size_t j = 0; j < a->spec->n_binds; j++) {
+			const struct bind_mount *m = &a->spec->binds[j];
+
+			if (spec_bind_is_writable(a->spec, m) && path_under(m->host_path, path))
+				return err_set(err, ERR_POLICY, 0, "may not bind '%s' writable: it is in '%s', which is protected",
+					       m->host_path, path);
+		}
+		guest = guest_of(a->spec, path);
+		if (guest && !access(path, F_OK))
+			add3(a, "--ro-bind", path, guest);
+	}
+	return 0;
+}
+
+/* --- what must not be read --- */
+
+/* An empty file without any permission bits, to be bound over secrets. */
+static int mask_file(struct args *a, char ret[4096], struct err *err)
+{
+	int fd;
+
+	if (snprintf(ret, 4096, "%s/mask", a->p->run_dir) >= 4096)
+		return err_set(err, ERR_SYS, ENAMETOOLONG, "cannot make a mask in '%s'", a->p->run_dir);
+	if (a->made_mask)
+		return 0;
+	unlink(ret);
+	fd = open(ret, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
+	if (fd < 0)
+		return err_set(err, ERR_SYS, errno, "cannot make '%s'", ret);
+	close(fd);
+	a->made_mask = 1;
+	return 0;
+}
+
+/* Does the spec allow reading something inside the denied @dir? */
+static int has_grant_inside(const struct args *a, const char *dir)
+{
+	for (size_t i = 0; i < a->spec->allow_read.n; i++)
+		if (path_under(a->spec->allow_read.v[i], dir))
+			return 1;
+	return 0;
+}
+
+/*
+ * Mask @host as seen at @guest. Nothing there: nothing to hide, and no mount
+ * point to leave behind. A directory that may be passed through but not listed
+ * leads to what is allowed again inside.
+ */
+static int add_mask(struct args *a, const char *host, const char *guest, struct err *err)
+{
+	char file[4096];
+	struct stat st;
+
+	if (lstat(host, &st) < 0 || S_ISLNK(st.st_mode))
+		return 0;	/* what a link points to has a rule of its own */
+	if (S_ISDIR(st.st_mode)) {
+		add2(a, "--perms", has_grant_inside(a, guest) ? "0111" : "0000");
+		add2(a, "--tmpfs", guest);
+		if (strv_add(&a->seals, guest) < 0)
+			a->failed = 1;
+		return 0;
+	}
+	if (mask_file(a, file, err) < 0)
+		return -1;
+	add3(a, "--ro-bind", file, guest);
+	return 0;
+}
+
+/* Host path of what is seen at @guest, or @guest itself for the system's directories. */
+static char *host_of(const struct sandbox_spec *spec, const char *guest)
+{
+	const struct bind_mount *best = NULL;
+	const char *rest;
+
+	for (size_t i = 0; i < spec->n_binds; i++) {
+		const struct bind_mount *m = &spec->binds[i];
+
+		if (path_under(guest, m->guest_path) &&
+		    (!best || strlen(m->guest_path) >= strlen(best->guest_path)))
+			best = m;
+	}
+	if (!best)
+		return strdup(guest);
+	rest = guest + strlen(best->guest_path);
+	return *rest ? path_join(best->host_path, rest + strspn(rest, "/")) : strdup(best->host_path);
+}
+
+static int is_in_view(const struct args *a, const char *path, const struct strv *system)
+{
+	for (size_t i = 0; i < a->spec->n_binds; i++)
+		if (path_under(path, a->spec->binds[i].guest_path))
+			return 1;
+	return is_below_system(path, system);
+}
+
+/* What only root may read stays so when root, or a member of a system group, runs agate. */
+static int add_root_only(struct args *a, struct err *err)
+{
+	static const char *const roots[] = { "/etc", "/opt" };
+	OWN(strv) struct strv hidden = { 0 };
+
+	if (!policy_reads_more())
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
+		struct err why = { 0 };
+
+		if (access(roots[i], F_OK) || !policy_root_only_files(roots[i], &hidden, &why))
+			continue;
+		if (why.code != ERR_LIMIT) {
+			if (err)
+				*err = why;
+			return -1;
+		}
+		/* Too large to look through: none of it, then. */
+		if (strv_add(&hidden, roots[i]) < 0)
+			a->failed = 1;
+	}
+	for (size_t i = 0; i < hidden.n; i++)
+		if (add_mask(a, hidden.v[i], hidden.v[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+static int add_read_denials(struct args *a, struct err *err)
+{
+	OWN(strv) struct strv system = { 0 };
+
+	if (policy_system_binds(&system) < 0)
+		a->failed = 1;
+	if (add_root_only(a, err) < 0)
+		return -1;
+	for (size_t i = 0; i < a->spec->deny_read.n; i++) {
+		const char *path = a->spec->deny_read.v[i];
+		OWN(mem) char *host = NULL;
+
+		if (is_glob(path)) {
+			err_set(err, ERR_MISSING, 0, "cannot hold the read rule '%s': patterns are not enforced for reading",
+				path);
+			return err_hint(err, "name the paths themselves");
+		}
+		if (strv_has(&a->spec->allow_read, path) || !is_in_view(a, path, &system))
+			continue;
+		host = host_of(a->spec, path);
+		if (!host)
+			return err_set(err, ERR_NOMEM, 0, "out of memory");
+		if (add_mask(a, host, path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What lies inside a denied tree and is allowed again. */
+static int add_read_grants(struct args *a, struct err *err)
+{
+	for (size_t i = 0; i < a->spec->allow_read.n; i++) {
+		const char *path = a->spec->allow_read.v[i];
+		OWN(mem) char *host = NULL;
+		int inside = 0;
+
+		for (size_t j = 0; j < a->spec->deny_read.n && !inside; j++)
+			inside = path_under(path, a->spec->deny_read.v[j]);
+		if (!inside)
+			continue;
+		host = host_of(a->spec, path);
+		if (!host)
+			return err_set(err, ERR_NOMEM, 0, "out of memory");
+		if (!access(host, F_OK))
+			add3(a, "--ro-bind", host, path);
+	}
+	return 0;
+}
+
+static void add_seals(struct args *a)
+{
+	for (size_t i = 0; i < a->seals.n; i++)
+		add2(a, "--remount-ro", a->seals.v[i]);
+	strv_done(&a->seals);
+}
+
+/* --- all of it --- */
+
+static const char *workdir(const struct sandbox_spec *spec)
+{
+	if (spec->guest_workdir)
+		return spec->guest_workdir;
+	for (size_t i = 0; i < spec->n_binds; i++)
+		if (!spec->binds[i].read_only)
+			return spec->binds[i].guest_path;
+	return "/";
+}
+
+static void add_command(struct args *a)
+{
+	char number[16];
+
+	add2(a, "--chdir", workdir(a->spec));
+	add2(a, "--", GUEST_INIT);
+	add(a, "stage");
+	snprintf(number, sizeof(number), "%d", STAGE_CTL_FD);
+	add(a, number);
+	snprintf(number, sizeof(number), "%d", STAGE_BLOB_FD);
+	add(a, number);
+	add(a, "--");
+	for (char *const *word = a->p->argv; *word; word++)
+		add(a, *word);
+}
+
+int args_build(const struct run_params *p, struct strv *ret, struct err *err)
+{
+	OWN(strv) struct strv words = { 0 };
+	struct args a = { .p = p, .spec = p->spec, .to = &words };
+
+	add(&a, "bwrap");
+	add_namespaces(&a);
+	add_system(&a);
+	add_binds(&a);
+	if (add_protected(&a, err) < 0 || add_read_denials(&a, err) < 0 || add_read_grants(&a, err) < 0) {
+		strv_done(&a.seals);
+		return -1;
+	}
+	add_seals(&a);
+	add_command(&a);
+	if (a.failed)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	*ret = words;
+	words = (struct strv){ 0 };
+	return 0;
+}

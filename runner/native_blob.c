@@ -1,0 +1,226 @@
+/*
+ * runner/native_blob.c - the spec as the plan agate-init reads
+ *
+ * Zones follow the mounts that native_args.c makes; keep the two in step.
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/own.h"
+#include "base/path.h"
+#include "runner/native.h"
+#include "sandbox/calls.h"
+#include "sandbox/filter.h"
+#include "sandbox/init/proto.h"
+#include "sandbox/spec.h"
+
+struct building {
+	struct buf zones;	/* struct blob_zone, offsets into texts */
+	struct buf rules;	/* uint32_t, offsets into texts */
+	struct buf reads;
+	struct buf sockets;
+	struct buf texts;
+	struct buf filter;
+};
+
+static void own_building(struct building *b)
+{
+	buf_done(&b->zones);
+	buf_done(&b->rules);
+	buf_done(&b->reads);
+	buf_done(&b->sockets);
+	buf_done(&b->texts);
+	buf_done(&b->filter);
+}
+
+/* Remember a text; its offset is counted from the first text until they are placed. */
+static uint32_t add_text(struct building *b, const char *text)
+{
+	uint32_t at = (uint32_t)b->texts.len;
+
+	buf_add(&b->texts, text, strlen(text) + 1);
+	return at;
+}
+
+static void add_zone(struct building *b, enum zone_kind kind, const char *path, const char *rule, int from_host)
+{
+	struct blob_zone z = { .kind = kind, .from_host = (uint32_t)from_host };
+
+	z.path_off = add_text(b, path);
+	z.rule_off = add_text(b, rule);
+	buf_add(&b->zones, &z, sizeof(z));
+}
+
+static void add_reference(struct building *b, struct buf *to, const char *text)
+{
+	uint32_t at = add_text(b, text);
+
+	buf_add(to, &at, sizeof(at));
+}
+
+/*
+ * Landlock grants by subtree and cannot take away below a grant. A private
+ * directory with a writable bind under it is therefore the broker's.
+ */
+static enum zone_kind private_kind(const struct sandbox_spec *spec, const char *dir)
+{
+	for (size_t i = 0; i < spec->n_binds; i++)
+		if (path_under(spec->binds[i].guest_path, dir) && spec_bind_is_writable(spec, &spec->binds[i]))
+			return ZONE_PRIVATE;
+	return ZONE_NATIVE;
+}
+
+static void add_system_zones(struct building *b, const struct sandbox_spec *spec)
+{
+	static const char *const private_dirs[] = { "/tmp", "/var/tmp", "/run", "/dev/shm" };
+
+	add_zone(b, ZONE_READ, "/", "read-only outside the workspace", 1);
+	add_zone(b, ZONE_DEV, "/dev", "/dev", 0);
+	add_zone(b, ZONE_PROC, "/proc", "/proc", 0);
+	for (size_t i = 0; i < ARRAY_LEN(private_dirs); i++)
+		add_zone(b, private_kind(spec, private_dirs[i]), private_dirs[i], "private", 0);
+}
+
+static const char *read_only_rule(const struct sandbox_spec *spec, const struct bind_mount *m)
+{
+	static const char *const by_mode[MODE_NUM] = { "read-only bind", "mode review", "mode plan", "mode orchestrate" };
+
+	return by_mode[m->read_only ? MODE_CHAT : spec->mode];
+}
+
+static void add_bind_zones(struct building *b, const struct run_params *p)
+{
+	const struct sandbox_spec *spec = p->spec;
+
+	for (size_t i = 0; i < spec->n_binds; i++) {
+		const struct bind_mount *m = &spec->binds[i];
+		int writable = spec_bind_is_writable(spec, m);
+		/* What was made for this run holds no socket of the host. */
+		int from_host = !path_under(m->host_path, p->run_dir);
+
+		add_zone(b, writable ? ZONE_WRITE : ZONE_READ, m->guest_path,
+			 writable ? "writable" : read_only_rule(spec, m), from_host);
+	}
+}
+
+/* The last zone of a path wins in the broker, and these come last. */
+static int add_protected_zones(struct building *b, const struct sandbox_spec *spec)
+{
+	for (size_t i = 0; i < spec->protected_paths.n; i++) {
+		OWN(mem) char *guest = guest_of(spec, spec->protected_paths.v[i]);
+
+		if (guest)
+			add_zone(b, ZONE_READ, guest, "protectedPaths", 1);
+	}
+	return 0;
+}
+
+/* --- putting it together --- */
+
+static void shift(struct buf *references, uint32_t by)
+{
+	uint32_t *at = (void *)references->data;
+
+	for (size_t i = 0; i < references->len / sizeof(*at); i++)
+		at[i] += by;
+}
+
+/* Offsets into the texts become offsets into the blob. */
+static void place_texts(struct building *b, uint32_t texts_at)
+{
+	struct blob_zone *z = (void *)b->zones.data;
+
+	for (size_t i = 0; i < b->zones.len / sizeof(*z); i++) {
+		z[i].path_off += texts_at;
+		z[i].rule_off += texts_at;
+	}
+	shift(&b->rules, texts_at);
+	shift(&b->reads, texts_at);
+	shift(&b->sockets, texts_at);
+}
+
+static void set_limits(struct blob_head *h, const struct spec_limits *l)
+{
+	h->limit_cpu_s = (uint64_t)(l->cpu_ms + 999) / 1000;
+	h->limit_memory = l->memory_bytes;
+	h->limit_file = l->file_bytes;
+	h->limit_pids = l->pids;
+	h->limit_files = l->open_files;
+}
+
+/* Append a section; its place and its number of elements go into the head. */
+static uint32_t section(struct buf *to, const struct buf *from, size_t element, uint32_t *ret_n)
+{
+	uint32_t at = (uint32_t)to->len;
+
+	*ret_n = (uint32_t)(from->len / element);
+	if (from->failed)
+		to->failed = 1;
+	buf_add(to, from->data, from->len);
+	return at;
+}
+
+/* The texts come last: everything before them is aligned, and their end is the blob's NUL. */
+static int put_together(struct building *b, const struct run_params *p, struct buf *ret)
+{
+	struct blob_head h = { .magic = BLOB_MAGIC, .listen_proxies = 1 };
+
+	place_texts(b, (uint32_t)(sizeof(h) + b->filter.len + b->zones.len + b->rules.len + b->reads.len +
+				  b->sockets.len));
+	set_limits(&h, &p->spec->limits);
+	buf_add(ret, &h, sizeof(h));
+	h.filter_off = section(ret, &b->filter, sizeof(struct sock_filter), &h.n_filter);
+	h.zones_off = section(ret, &b->zones, sizeof(struct blob_zone), &h.n_zones);
+	h.rules_off = section(ret, &b->rules, sizeof(uint32_t), &h.n_rules);
+	h.reads_off = section(ret, &b->reads, sizeof(uint32_t), &h.n_reads);
+	h.sockets_off = section(ret, &b->sockets, sizeof(uint32_t), &h.n_sockets);
+	buf_add(ret, b->texts.data, b->texts.len);
+	if (ret->failed || b->texts.failed)
+		return -1;
+	h.total = (uint32_t)ret->len;
+	memcpy(ret->data, &h, sizeof(h));
+	return 0;
+}
+
+/* The last match wins, so what is allowed again comes last. */
+static void add_read_rules(struct building *b, const struct sandbox_spec *spec)
+{
+	for (size_t i = 0; i < spec->deny_read.n; i++)
+		add_reference(b, &b->reads, spec->deny_read.v[i]);
+	for (size_t i = 0; i < spec->allow_read.n; i++) {
+		OWN(mem) char *exception = NULL;
+
+		if (asprintf(&exception, "!%s", spec->allow_read.v[i]) < 0)
+			b->texts.failed = 1;
+		else
+			add_reference(b, &b->reads, exception);
+	}
+}
+
+int blob_build(const struct run_params *p, struct err *err)
+{
+	__attribute__((cleanup(own_building))) struct building b = { 0 };
+	OWN(buf) struct buf blob = { .max = BLOB_MAX };
+	int fd, reads = p->audit_reads;
+
+	if (filter_compile(CALLS_FILES | CALLS_SOCKETS | (reads ? CALLS_READS : 0), &b.filter, err) < 0)
+		return -1;
+	add_system_zones(&b, p->spec);
+	add_bind_zones(&b, p);
+	add_protected_zones(&b, p->spec);
+	for (size_t i = 0; i < p->spec->deny_write.n; i++)
+		add_reference(&b, &b.rules, p->spec->deny_write.v[i]);
+	if (reads)
+		add_read_rules(&b, p->spec);
+	for (size_t i = 0; i < p->spec->allow_unix_sockets.n; i++)
+		add_reference(&b, &b.sockets, p->spec->allow_unix_sockets.v[i]);
+	if (put_together(&b, p, &blob) < 0)
+		return err_set(err, ERR_LIMIT, 0, "the sandbox plan is over %u bytes or memory ran out", BLOB_MAX);
+	fd = io_memfd("agate-plan", blob.data, blob.len);
+	return fd < 0 ? err_set(err, ERR_SYS, errno, "cannot make the sandbox plan") : fd;
+}

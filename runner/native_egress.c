@@ -1,0 +1,288 @@
+/*
+ * runner/native_egress.c - the egress helper, started when it is first needed
+ *
+ * The listening sockets exist from the start, so a connection waits in their
+ * backlog for the helper to come up; a run that never connects never pays for
+ * one. The helper's end ends the run.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/loop.h"
+#include "base/own.h"
+#include "runner/native.h"
+#include "sandbox/spec.h"
+
+#define MAX_REPORT 8192
+#define MAX_HOSTS_FILE (1024 * 1024)
+
+struct egress {
+	struct loop *loop;
+	const struct run_params *p;
+	const struct egress_ops *ops;
+	void *cookie;
+	int listener[2];
+	struct watch *waiting[2];
+	int control;
+	struct watch *reports, *child;
+	pid_t pid;
+	int stopping;
+	struct err why;
+};
+
+/* --- the helper's configuration --- */
+
+/* A hosts(5) file, as an object of name → [addresses]. */
+static int add_hosts(struct json *config, const char *path, struct err *err)
+{
+	OWN(buf) struct buf text = { 0 };
+	struct json *hosts = json_add_object(config, "hosts");
+	char *line, *save = NULL;
+
+	if (!path)
+		return 0;
+	if (io_read_file(AT_FDCWD, path, MAX_HOSTS_FILE, &text, err) < 0)
+		return err_wrap(err, "cannot use the hosts file");
+	for (line = strtok_r(text.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *words = NULL, *name;
+		const char *address;
+
+		line[strcspn(line, "#")] = '\0';
+		address = strtok_r(line, " \t\r", &words);
+		while (address && (name = strtok_r(NULL, " \t\r", &words))) {
+			struct json *list = (struct json *)(size_t)json_get(hosts, name);
+
+			if (!list)
+				list = json_add_array(hosts, name);
+			if (!json_add_str(list, NULL, address))
+				return err_set(err, ERR_NOMEM, 0, "out of memory");
+		}
+	}
+	return 0;
+}
+
+static char *configuration(const struct run_params *p, struct err *err)
+{
+	OWN(json) struct json *j = json_new_object();
+	struct json *lists = json_add_array(j, "lists");
+	char *text;
+
+	json_add_str(j, "run", p->spec->session_id);
+	json_add_bool(j, "networkEnabled", p->spec->network_enabled);
+	json_add_strv(j, "allow", &p->spec->egress_allow);
+	json_add_strv(j, "deny", &p->spec->egress_deny);
+	json_add_bool(j, "netLog", p->net_log);
+	if (p->data_dir) {
+		json_add_str(j, "dataDir", p->data_dir);
+		json_add_str(lists, NULL, "baseline");
+		json_add_str(lists, NULL, "github");
+	}
+	if (add_hosts(j, p->hosts_file, err) < 0)
+		return NULL;
+	text = json_print(j);
+	if (!text)
+		err_set(err, ERR_NOMEM, 0, "out of memory");
+	return text;
+}
+
+/* --- its life --- */
+
+static void end(struct egress *e, const struct err *why)
+{
+	const struct egress_ops *ops = e->ops;
+
+	watch_end(e->reports);
+	e->reports = NULL;
+	ops->ended(e->cookie, why);
+}
+
+static void on_exited(void *cookie, int status, int signum)
+{
+	struct egress *e = cookie;
+
+	e->child = NULL;
+	e->pid = 0;
+	if (e->stopping) {
+		end(e, NULL);
+		return;
+	}
+	if (e->why.code == ERR_NONE)
+		err_set(&e->why, ERR_SYS, 0, "the egress helper ended by %s %d", signum ? "signal" : "status",
+			signum ? signum : status);
+	end(e, &e->why);
+}
+
+static const char *text_of(const struct json *j, const char *key)
+{
+	return json_str(json_get(j, key));
+}
+
+static void tell(struct egress *e, const struct json *j)
+{
+	const char *type = text_of(j, "type");
+
+	if (!type)
+		return;
+	if (!strcmp(type, "violation")) {
+		int64_t port = 0;
+		struct violation v = {
+			.layer = LAYER_NETWORK, .count = 1,
+			.action = text_of(j, "action") ? text_of(j, "action") : "network-outbound",
+			.target = text_of(j, "target") ? text_of(j, "target") : "?",
+			.rule = text_of(j, "rule"), .reason = text_of(j, "reason"),
+			.raw = text_of(j, "protocol"),
+		};
+
+		json_int(json_get(j, "peerPort"), &port);
+		e->ops->violation(e->cookie, &v, (unsigned int)port);
+	} else if (!strcmp(type, "connection")) {
+		const struct event ev = { .type = "network.connection", .data = j };
+
+		e->ops->event(e->cookie, &ev);
+	} else if (!strcmp(type, "error")) {
+		err_set(&e->why, ERR_SYS, 0, "egress: %s", text_of(j, "reason") ? text_of(j, "reason") : "failed");
+	}
+}
+
+static void on_report(void *cookie, int fd, unsigned int ready)
+{
+	struct egress *e = cookie;
+	char text[MAX_REPORT];
+	OWN(json) struct json *j = NULL;
+	ssize_t n = recv(fd, text, sizeof(text), MSG_DONTWAIT);
+
+	(void)ready;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {	/* it is ending; on_exited() says how */
+		watch_end(e->reports);
+		e->reports = NULL;
+		return;
+	}
+	if (!json_parse(text, (size_t)n, NULL, &j, NULL))
+		tell(e, j);
+}
+
+static int spawn(struct egress *e, int control, struct err *err)
+{
+	char *argv[] = { (char *)(size_t)e->p->agate_path, (char *)(size_t)"egress",
+			 (char *)(size_t)"--control", (char *)(size_t)"3", NULL };
+	const int fds[] = { -1, -1, STDERR_FILENO, control };
+	const struct spawn sp = { .file = e->p->agate_path, .argv = argv, .fds = fds, .nfds = 4, .new_session = 1 };
+
+	e->child = loop_spawn(e->loop, &sp, on_exited, e, &e->pid, err);
+	return e->child ? 0 : -1;
+}
+
+static int start(struct egress *e, struct err *err)
+{
+	static const char hello[] = "{\"type\":\"config\"}";
+	OWN(mem) char *text = configuration(e->p, err);
+	OWN(fd) int memfd = -1;
+	OWN(fd) int theirs = -1;
+	int pair[2], fds[3];
+
+	if (!text)
+		return -1;
+	memfd = io_memfd("agate-egress", text, strlen(text));
+	if (memfd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot talk to the egress helper");
+	e->control = pair[0];
+	theirs = pair[1];
+	if (spawn(e, theirs, err) < 0)
+		return -1;
+	fds[0] = memfd;
+	fds[1] = e->listener[0];
+	fds[2] = e->listener[1];
+	if (io_send_fds(e->control, hello, sizeof(hello) - 1, fds, 3) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot talk to the egress helper");
+	e->reports = loop_fd(e->loop, e->control, LOOP_READ, on_report, e);
+	return e->reports ? 0 : err_set(err, ERR_NOMEM, 0, "out of memory");
+}
+
+static void close_listeners(struct egress *e)
+{
+	for (int i = 0; i < 2; i++) {
+		watch_end(e->waiting[i]);
+		e->waiting[i] = NULL;
+		if (e->listener[i] >= 0)
+			close(e->listener[i]);
+		e->listener[i] = -1;
+	}
+}
+
+static void on_connection(void *cookie, int fd, unsigned int ready)
+{
+	struct egress *e = cookie;
+	struct err err = { 0 };
+
+	(void)fd;
+	(void)ready;
+	if (start(e, &err) < 0) {
+		err_wrap(&err, "cannot start the egress helper");
+		e->why = err;
+		close_listeners(e);
+		if (e->pid)	/* on_exited() will tell */
+			kill(e->pid, SIGKILL);
+		else
+			end(e, &e->why);
+		return;
+	}
+	close_listeners(e);
+}
+
+struct egress *egress_watch(struct loop *loop, const struct run_params *p, int http, int socks,
+			    const struct egress_ops *ops, void *cookie, struct err *err)
+{
+	struct egress *e = calloc(1, sizeof(*e));
+
+	if (!e) {
+		close(http);
+		close(socks);
+		err_set(err, ERR_NOMEM, 0, "out of memory");
+		return NULL;
+	}
+	*e = (struct egress){ .loop = loop, .p = p, .ops = ops, .cookie = cookie, .control = -1,
+			      .listener = { http, socks } };
+	for (int i = 0; i < 2; i++)
+		e->waiting[i] = loop_fd(loop, e->listener[i], LOOP_READ, on_connection, e);
+	if (!e->waiting[0] || !e->waiting[1]) {
+		egress_free(e);
+		err_set(err, ERR_NOMEM, 0, "out of memory");
+		return NULL;
+	}
+	return e;
+}
+
+int egress_stop(struct egress *e)
+{
+	close_listeners(e);
+	e->stopping = 1;
+	if (!e->pid)
+		return 1;
+	shutdown(e->control, SHUT_WR);
+	return 0;
+}
+
+void egress_free(struct egress *e)
+{
+	if (!e)
+		return;
+	close_listeners(e);
+	watch_end(e->reports);
+	watch_end(e->child);
+	if (e->pid)
+		kill(e->pid, SIGKILL);
+	if (e->control >= 0)
+		close(e->control);
+	free(e);
+}
