@@ -123,8 +123,8 @@ static const uint32_t only_zero[] = { 0 };	/* NETLINK_ROUTE */
  *   and debuggers must work. A traced call is checked by seccomp after the tracer
  *   has had its say (Linux 4.8).
  * - name_to_handle_at: a handle is worth nothing while open_by_handle_at is refused.
- * - umask, chdir, fchdir, execve, stat and readlink families: change no file, and
- *   trapping them costs every program.
+ * - chdir, fchdir, execve, stat and readlink families: change no file, and trapping
+ *   them costs every program.
  * - close, fork, vfork, wait4 and plain clone: nobody retries them on EINTR, so
  *   they must never wait for a notification to be read.
  * - ftruncate, fallocate, write, mmap: the descriptor was judged when it was opened.
