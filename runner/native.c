@@ -490,8 +490,11 @@ static int start_bwrap(struct runner_run *run, int theirs, struct err *err)
 	OWN(fd) int out = -1;
 	OWN(fd) int errors = -1;
 	int fds[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, theirs, run->blob };
-	struct spawn sp = { .file = "/usr/bin/bwrap", .env = run->p.env, .cwd = "/", .fds = fds, .nfds = 5 };
+	char bwrap[4096];
+	struct spawn sp = { .file = bwrap, .env = run->p.env, .cwd = "/", .fds = fds, .nfds = 5 };
 
+	if (probe_bwrap(bwrap, sizeof(bwrap)) < 0)
+		return err_set(err, ERR_MISSING, 0, "cannot find bubblewrap");
 	if (args_build(&run->p, &argv, err) < 0)
 		return -1;
 	if (run->p.capture) {
