@@ -202,20 +202,39 @@ static void add_read_rules(struct building *b, const struct sandbox_spec *spec)
 	}
 }
 
+/*
+ * A datagram names its peer in sendmsg(2), which is not trapped. Where the user
+ * opened a directory of the host to the run, a socket in it could be reached so.
+ */
+static unsigned int call_flags(const struct run_params *p)
+{
+	unsigned int flags = CALLS_FILES | CALLS_SOCKETS | (p->audit_reads ? CALLS_READS : 0);
+
+	for (size_t i = 0; i < p->spec->n_binds; i++) {
+		const struct bind_mount *m = &p->spec->binds[i];
+
+		if (!path_under(m->host_path, p->run_dir) && !path_under(m->guest_path, "/run/agate") &&
+		    (spec_bind_is_writable(p->spec, m) || !p->spec->guest_home ||
+		     !path_under(m->guest_path, p->spec->guest_home)))
+			flags |= CALLS_NO_UNIX_DGRAM;
+	}
+	return flags;
+}
+
 int blob_build(const struct run_params *p, struct err *err)
 {
 	__attribute__((cleanup(own_building))) struct building b = { 0 };
 	OWN(buf) struct buf blob = { .max = BLOB_MAX };
-	int fd, reads = p->audit_reads;
+	int fd;
 
-	if (filter_compile(CALLS_FILES | CALLS_SOCKETS | (reads ? CALLS_READS : 0), &b.filter, err) < 0)
+	if (filter_compile(call_flags(p), &b.filter, err) < 0)
 		return -1;
 	add_system_zones(&b, p->spec);
 	add_bind_zones(&b, p);
 	add_protected_zones(&b, p->spec);
 	for (size_t i = 0; i < p->spec->deny_write.n; i++)
 		add_reference(&b, &b.rules, p->spec->deny_write.v[i]);
-	if (reads)
+	if (p->audit_reads)
 		add_read_rules(&b, p->spec);
 	for (size_t i = 0; i < p->spec->allow_unix_sockets.n; i++)
 		add_reference(&b, &b.sockets, p->spec->allow_unix_sockets.v[i]);

@@ -136,19 +136,30 @@ static void index_acts(void)
 		by_nr[acts[i].nr] = &acts[i];
 }
 
+/* No act of ours: what the table says, or as if the kernel did not know the call. */
+static struct answer by_table(const struct request *r)
+{
+	const struct call *call = call_find(CALLS_ALL, r->n->data.arch, r->n->data.nr,
+					    (const uint64_t *)r->n->data.args);
+
+	if (call && call->kind == CALL_PASS)
+		return answer_continue();
+	if (call && call->kind == CALL_TOLD)
+		return refuse(r, ACT_SYSCALL, NULL, call->reason, call->err);
+	return answer_errno(call && call->err ? call->err : ENOSYS);
+}
+
 struct answer do_call(const struct request *r)
 {
 	int nr = r->n->data.nr;
-	const struct act *act = nr >= 0 && nr <= CALL_NEWEST ? by_nr[nr] : NULL;
+	const struct act *act = NULL;
 	struct answer a;
 
-	if (!act) {
-		const struct call *call = call_find(CALLS_ALL, r->n->data.arch, nr, (const uint64_t *)r->n->data.args);
-
-		if (call && call->kind == CALL_TOLD)
-			return refuse(r, ACT_SYSCALL, NULL, call->reason, call->err);
-		return answer_errno(call && call->err ? call->err : ENOSYS);
-	}
+	/* A number means another call on another architecture. */
+	if (r->n->data.arch == call_arch() && nr >= 0 && nr <= CALL_NEWEST)
+		act = by_nr[nr];
+	if (!act)
+		return by_table(r);
 	if (act->may_wait)
 		return act->fn(r);
 	if (act->alone)
