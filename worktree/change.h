@@ -60,6 +60,8 @@ struct change_set {
 	struct change_commit *commits;	/* from the tip down, newest first, at most CHANGE_MAX_COMMITS */
 	size_t n_commits;
 	int commits_cut;	/* there are more */
+	char *commits_problem;	/* why commits cannot be read, in one line; NULL: they could. Then
+				 * change_apply() refuses, for it would lose them */
 };
 
 #define CHANGE_MAX_COMMITS 10000
@@ -69,8 +71,7 @@ struct change_set {
  * @ws:		a finished workspace; the run may still be going on
  * @ret:	on success the caller's to change_set_done()
  * @err:	ERR_USAGE (it worked in place: nothing to compare with), ERR_INPUT
- *		(manifest damaged; a git directory whose commits cannot be
- *		read, with the reason), ERR_LIMIT, ERR_SYS, ERR_NOMEM
+ *		(manifest damaged), ERR_LIMIT, ERR_SYS, ERR_NOMEM
  *
  * A file whose stat data is as the copy left it is unchanged. Where they
  * differ the content is compared, as long as the original still has it.
@@ -86,11 +87,13 @@ int change_read(const struct workspace *ws, const char *path, size_t max, struct
 		struct err *err);
 
 /**
- * change_diff() - The changes as a unified diff that `git apply` takes
+ * change_diff() - The changes as a unified diff, as git prints one
  * @out:	appended to; its .max bounds the whole (ERR_LIMIT)
  *
- * Binary and very large files get one line. Where the original has moved on
- * since and git does not know the old content either, a line says so.
+ * `git apply` takes it as far as it is text: binary and very large files get
+ * one line, and so do those whose old content nobody knows any more, because
+ * the original has moved on and git does not have it. Content is the
+ * command's: mask control bytes before a terminal sees them.
  */
 int change_diff(const struct workspace *ws, const struct change_set *set, struct buf *out,
 		struct err *err);

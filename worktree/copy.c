@@ -45,7 +45,9 @@ struct job {
 struct worker {
 	struct job *job;
 	struct buf path;		/* of the directory in hand */
-	int src, dst;			/* the same, opened */
+	const struct node *dir;		/* the same */
+	DIR *entries;			/* and opened: on both sides */
+	int src, dst;
 	uint64_t files, bytes, cloned;
 	struct err err;
 };
@@ -362,32 +364,56 @@ static int leave_empty(struct worker *w, struct node *dir, int sys)
 	return later(w, dir);
 }
 
-static int copy_into(struct worker *w, struct node *dir)
+static void let_go(struct worker *w)
+{
+	if (w->entries)
+		closedir(w->entries);
+	own_fd(&w->dst);
+	w->entries = NULL;
+	w->dst = -1;
+	w->dir = NULL;
+}
+
+/*
+ * Take @dir in hand. From its parent, if that is what we had in hand: a chain
+ * of directories would else be walked from its root for every link of it.
+ */
+static int grab(struct worker *w, const struct node *dir)
 {
 	const struct copy_params *p = w->job->params;
-	OWN(dir) DIR *d = NULL;
-	OWN(fd) int dst = -1;
+	int near = w->dir && w->dir == dir->parent, src, dst, saved;
+
+	src = near ? beneath_dir(w->src, dir->name) : beneath_dir(p->src_fd, w->path.data);
+	saved = errno;
+	dst = src < 0 ? -1 : near ? beneath_dir(w->dst, dir->name) : beneath_dir(p->dst_fd, w->path.data);
+	if (src >= 0)
+		saved = errno;
+	let_go(w);
+	w->src = src;
+	w->dst = dst;
+	w->entries = src < 0 ? NULL : fdopendir(src);
+	w->dir = dir;
+	if (src >= 0 && !w->entries)
+		close(src);
+	errno = saved;
+	return src;
+}
+
+static int copy_into(struct worker *w, struct node *dir)
+{
 	struct stat st;
-	const char *path;
-	int src;
 
 	if (node_path(dir, &w->path) < 0)
 		return no_memory(&w->err);
-	path = w->path.data;
-	src = beneath_dir(p->src_fd, path);
-	if (src < 0)
+	if (grab(w, dir) < 0) {
+		w->dir = NULL;
 		return errno == EMFILE ? cannot_make(w, "", errno) : leave_empty(w, dir, errno);
-	d = fdopendir(src);
-	if (!d) {
-		close(src);
-		return no_memory(&w->err);
 	}
-	dst = beneath_dir(p->dst_fd, path);
-	if (dst < 0 || fstat(src, &st) < 0)
+	if (!w->entries)
+		return no_memory(&w->err);
+	if (w->dst < 0 || fstat(w->src, &st) < 0)
 		return cannot_make(w, "", errno);
-	w->src = src;
-	w->dst = dst;
-	if (copy_entries(w, dir, d) < 0)
+	if (copy_entries(w, dir, w->entries) < 0)
 		return -1;
 	return finish_dir(w, dir, &st);
 }
@@ -409,37 +435,52 @@ static struct node *take(struct job *j)
 	return n;
 }
 
-static void give_back(struct worker *w, struct node *dir, int r)
+/*
+ * @dir is done. Its directories are put on the stack, but for one that this
+ * thread goes on with: whoever is in the parent reaches it fastest.
+ */
+static struct node *give_back(struct worker *w, struct node *dir, int r)
 {
 	struct job *j = w->job;
+	struct node *next = NULL;
 
 	pthread_mutex_lock(&j->lock);
-	for (size_t i = 0; !r && i < dir->n_child; i++)
-		if (S_ISDIR(dir->child[i]->copy.mode) &&
-		    push(&j->todo, &j->n_todo, &j->cap_todo, dir->child[i]) < 0)
+	for (size_t i = 0; !r && i < dir->n_child; i++) {
+		if (!S_ISDIR(dir->child[i]->copy.mode))
+			continue;
+		if (next && push(&j->todo, &j->n_todo, &j->cap_todo, next) < 0)
 			r = no_memory(&w->err);
+		next = dir->child[i];
+	}
 	if (r < 0 && !j->is_over) {
 		j->is_over = 1;
 		j->err = w->err;
 	}
-	j->busy--;
-	pthread_cond_broadcast(&j->more);
+	if (j->is_over)
+		next = NULL;
+	if (!next)
+		j->busy--;
+	if (!next || j->n_todo)
+		pthread_cond_broadcast(&j->more);
 	pthread_mutex_unlock(&j->lock);
+	return next;
 }
 
 static void *work(void *cookie)
 {
-	struct worker w = { .job = cookie };
+	struct worker w = { .job = cookie, .src = -1, .dst = -1 };
 	struct copy_result *r = &w.job->result;
 	struct node *dir;
 
 	while ((dir = take(w.job)))
-		give_back(&w, dir, copy_into(&w, dir));
+		while (dir)
+			dir = give_back(&w, dir, copy_into(&w, dir));
 	pthread_mutex_lock(&w.job->lock);
 	r->files += w.files;
 	r->bytes += w.bytes;
 	r->cloned += w.cloned;
 	pthread_mutex_unlock(&w.job->lock);
+	let_go(&w);
 	buf_done(&w.path);
 	return NULL;
 }

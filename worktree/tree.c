@@ -218,6 +218,8 @@ struct scan {
 	size_t n_nodes;
 	struct buf path;
 	struct strv *notes;
+	const struct node *at;	/* the directory last read, still open as entries */
+	DIR *entries;
 	struct node **todo;	/* directories still to read */
 	size_t n_todo, cap_todo;
 };
@@ -225,6 +227,7 @@ struct scan {
 static void own_scan(struct scan *s)
 {
 	buf_done(&s->path);
+	own_dir(&s->entries);
 	free(s->todo);
 }
 
@@ -271,29 +274,37 @@ static int is_dots(const char *name)
 	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
 
+/* From its parent, if that was read last, so that a chain of directories is walked once only. */
+static int scan_open(struct scan *s, const struct node *dir)
+{
+	int near = s->entries && s->at == dir->parent;
+	int fd = near ? beneath_dir(dirfd(s->entries), dir->name) : beneath_dir(s->root_fd, s->path.data);
+
+	if (fd < 0)
+		return -1;
+	own_dir(&s->entries);
+	s->at = dir;
+	s->entries = fdopendir(fd);
+	if (!s->entries)
+		close(fd);
+	return s->entries ? 0 : -1;
+}
+
 static int scan_dir(struct scan *s, struct node *dir, struct err *err)
 {
-	OWN(dir) DIR *d = NULL;
-	int fd;
-
 	if (node_path(dir, &s->path) < 0)
 		return no_memory(err);
-	fd = beneath_dir(s->root_fd, s->path.data ? s->path.data : "");
-	if (fd < 0) {
+	if (scan_open(s, dir) < 0) {
+		dir->flags |= NODE_UNREAD;
 		if (s->notes && s->notes->n < 1000)
 			strv_addf(s->notes, "'%s' cannot be read: %s", s->path.data, strerror(errno));
 		return 0;
 	}
-	d = fdopendir(fd);
-	if (!d) {
-		close(fd);
-		return no_memory(err);
-	}
-	for (struct dirent *e; (e = readdir(d)); ) {
+	for (struct dirent *e; (e = readdir(s->entries)); ) {
 		if (is_dots(e->d_name) ||
 		    (s->skip_git && !dir->parent && !strcmp(e->d_name, ".git")))
 			continue;
-		if (scan_entry(s, dir, fd, e->d_name, err) < 0)
+		if (scan_entry(s, dir, dirfd(s->entries), e->d_name, err) < 0)
 			return -1;
 	}
 	if (dir->n_child)

@@ -30,6 +30,7 @@ struct stamp {
 	uint32_t mode;		/* with the type bits */
 };
 
+#define NODE_UNREAD 2u		/* a directory tree_scan() could not read: what is in it is not known */
 #define NODE_HAS_OID 1u		/* oid is the git blob that the original held, known from its index */
 
 struct node {
