@@ -293,23 +293,13 @@ void feed_judgement(struct feed *f, const struct judgement *j)
 
 /* --- flushing --- */
 
-static int write_lines(struct feed *f, struct err *err)
+void feed_fail(struct feed *f, const struct err *why)
 {
-	if (f->lines.len && io_write_all(f->out, f->lines.data, f->lines.len) < 0)
-		return err_set(err, ERR_SYS, errno, "cannot write events to standard output");
-	buf_clear(&f->lines);
-	return 0;
+	fail(f, why);
 }
 
-int feed_flush(struct feed *f, struct err *err)
+static int failed(const struct feed *f, struct err *err)
 {
-	struct err why = { 0 };
-
-	if (!f->failure.msg[0]) {
-		release_output(f, 0);
-		if (recorder_flush(f->recorder, &why) < 0 || write_lines(f, &why) < 0)
-			fail(f, &why);
-	}
 	if (!f->failure.msg[0])
 		return 0;
 	if (err)
@@ -317,6 +307,44 @@ int feed_flush(struct feed *f, struct err *err)
 	return -1;
 }
 
+static int record(struct feed *f, struct err *err)
+{
+	struct err why = { 0 };
+
+	if (!f->failure.msg[0]) {
+		release_output(f, 0);
+		if (recorder_flush(f->recorder, &why) < 0)
+			fail(f, &why);
+	}
+	return failed(f, err);
+}
+
+static int print(struct feed *f, struct err *err)
+{
+	struct err why = { 0 };
+
+	if (!f->failure.msg[0] && f->lines.len && io_write_all(f->out, f->lines.data, f->lines.len) < 0) {
+		err_set(&why, ERR_SYS, errno, "cannot write events to standard output");
+		fail(f, &why);
+	}
+	buf_clear(&f->lines);
+	return failed(f, err);
+}
+
+int feed_flush(struct feed *f, struct err *err)
+{
+	return record(f, err) < 0 ? -1 : print(f, err);
+}
+
+int feed_end(struct feed *f, const struct run_result *res, struct err *err)
+{
+	if (failed(f, err) < 0)
+		return -1;
+	release_output(f, 1);
+	if (recorder_finish(f->recorder, res, err) < 0)
+		return -1;
+	return print(f, err);
+}
 
 int feed_attach(struct feed *f, struct loop *loop, void (*on_failure)(void *cookie), void *cookie,
 		struct err *err)

@@ -23,6 +23,7 @@
 struct db;
 struct loop;
 struct recorder;
+struct run_result;
 struct watch;
 
 /* Refusals kept for the summary at the end; more are only counted. */
@@ -75,6 +76,12 @@ void feed_judgement(struct feed *f, const struct judgement *j);
 
 /* feed_flush() - all on disk and printed; 0, or -1 with @err when the feed has failed */
 int feed_flush(struct feed *f, struct err *err);
+
+/* feed_end() - the last flush: closes and seals the run's row with the same commit */
+int feed_end(struct feed *f, const struct run_result *res, struct err *err);
+
+/* feed_fail() - something beside the records could not be written: the run must end as well */
+void feed_fail(struct feed *f, const struct err *why);
 
 void feed_done(struct feed *f);
 

@@ -102,10 +102,12 @@ static int check_asked(const struct plan_facts *f, struct err *err)
 
 /* --- binds --- */
 
-static int add_same(struct sandbox_spec *spec, const struct strv *paths)
+/* What lies in the workspace is in its copy already. */
+static int add_same(const struct plan_facts *f, const struct strv *paths, struct sandbox_spec *spec)
 {
 	for (size_t i = 0; paths && i < paths->n; i++)
-		if (spec_add_bind(spec, paths->v[i], paths->v[i], 1) < 0)
+		if (!path_under(paths->v[i], f->original) &&
+		    spec_add_bind(spec, paths->v[i], paths->v[i], 1) < 0)
 			return -1;
 	return 0;
 }
@@ -156,8 +158,8 @@ static int add_binds(const struct plan_facts *f, struct sandbox_spec *spec)
 {
 	int read_only = mode_is_readonly((enum mode)f->request->mode);
 
-	if (spec_add_bind(spec, f->run_home, f->home, 0) < 0 || add_same(spec, f->tool_roots) < 0 ||
-	    (f->seam && add_same(spec, &f->seam->roots) < 0) ||
+	if (spec_add_bind(spec, f->run_home, f->home, 0) < 0 || add_same(f, f->tool_roots, spec) < 0 ||
+	    (f->seam && add_same(f, &f->seam->roots, spec) < 0) ||
 	    add_pairs(spec, f->reads, f->n_reads, 1) < 0 || add_pairs(spec, f->writes, f->n_writes, 0) < 0 ||
 	    add_pairs(spec, f->objects, f->n_objects, 1) < 0 ||
 	    spec_add_bind(spec, f->workspace, f->original, read_only) < 0)

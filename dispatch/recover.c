@@ -93,20 +93,30 @@ static int kill_processes(const char *id)
 
 /* --- their workspace, journal and row --- */
 
-static int clear_workspace(struct desk *desk, const char *id, const char **ret_what, struct err *err)
+static int keeps_workspace(const char *dir, int launched, struct err *err)
+{
+	OWN(workspace) struct workspace ws = { 0 };
+
+	if (!launched)
+		return 0;	/* no command was in it yet */
+	if (!workspace_open(dir, &ws, err))
+		return 1;
+	return err->code == ERR_NOTFOUND ? 0 : -1;
+}
+
+static int clear_workspace(struct desk *desk, const char *id, int launched, const char **ret_what,
+			   struct err *err)
 {
 	const struct run_row cleared = { .workspace_path = "" };
-	OWN(workspace) struct workspace ws = { 0 };
 	OWN(mem) char *dir = place_run_dir(&desk->place, id);
+	int keep;
 
 	if (!dir)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
-	if (!workspace_open(dir, &ws, err)) {
-		*ret_what = "closed as lost, its workspace kept";
-		return 0;
-	}
-	if (err->code != ERR_NOTFOUND)
-		return -1;
+	keep = keeps_workspace(dir, launched, err);
+	*ret_what = "closed as lost, its workspace kept";
+	if (keep)
+		return keep < 0 ? -1 : 0;
 	if (workspace_discard(dir, err) < 0)
 		return -1;
 	*ret_what = "closed as lost, its unfinished workspace deleted";
@@ -135,15 +145,12 @@ static int take_entry(void *cookie, const struct journal_row *row)
 	return 0;
 }
 
-static int close_journal(struct desk *desk, const char *id, struct err *err)
+static int close_journal(struct desk *desk, const struct entries *open, struct err *err)
 {
-	struct entries open = { 0 };
-	int r = journal_each(desk->db, id, 1, take_entry, &open, err);
-
-	for (size_t i = 0; i < open.n && !r; i++)
-		r = journal_done(desk->db, open.id[i], err);
-	free(open.id);
-	return r;
+	for (size_t i = 0; i < open->n; i++)
+		if (journal_done(desk->db, open->id[i], err) < 0)
+			return -1;
+	return 0;
 }
 
 static int close_row(struct desk *desk, const char *id, struct err *err)
@@ -158,12 +165,30 @@ static int close_row(struct desk *desk, const char *id, struct err *err)
 	return -1;
 }
 
+/* The workspace's path is written with the intent to launch: without it, no command was in there. */
+static int look_launched(void *cookie, const struct run_row *row)
+{
+	int *launched = cookie;
+
+	*launched = row->workspace_path && *row->workspace_path;
+	return 1;
+}
+
 static int recover_one(struct desk *desk, const char *id, const char **ret_what, struct err *err)
 {
+	struct entries open = { 0 };
+	int r, launched = 0;
+
 	kill_processes(id);
-	if (clear_workspace(desk, id, ret_what, err) < 0 || close_journal(desk, id, err) < 0)
-		return -1;
-	return close_row(desk, id, err);
+	r = run_get(desk->db, id, look_launched, &launched, err);
+	if (!r)
+		r = clear_workspace(desk, id, launched, ret_what, err);
+	if (!r)
+		r = journal_each(desk->db, id, 1, take_entry, &open, err);
+	if (!r)
+		r = close_journal(desk, &open, err);
+	free(open.id);
+	return r ? r : close_row(desk, id, err);
 }
 
 int recover_dead_runs(struct desk *desk, void (*told)(void *cookie, const char *id, const char *what),

@@ -60,7 +60,7 @@ struct run {
 	int has_feed;
 
 	/* workspace */
-	int64_t workspace_entry;	/* of the journal; 0: none */
+	int64_t workspace_entry;	/* of the journal, made with the row; 0: none */
 	struct workspace ws;
 	int has_workspace;
 	char *home;			/* private, host side: dir/home */
@@ -81,6 +81,7 @@ struct run {
 	struct loop *loop;
 	struct runner_run *process;
 	int has_started;		/* the command ran: there may be something to keep */
+	int64_t started_us;
 
 	/* teardown */
 	struct change_set changes;

@@ -140,10 +140,7 @@ static int insert_row(struct run *run, struct err *err)
 	row.supervisor_pid = self.pid;
 	row.supervisor_start = self.start;
 	row.supervisor_boot = self.boot;
-	if (run_insert(run->desk.db, &row, err) < 0)
-		return -1;
-	run->has_row = 1;
-	return 0;
+	return run_insert(run->desk.db, &row, err);
 }
 
 static struct json *admitted_json(const struct run *run)
@@ -159,16 +156,35 @@ static struct json *admitted_json(const struct run *run)
 	return TAKE(j);
 }
 
+/* The row, and with it the intent of the next step, which is to fill the directory. */
+static int begin_record(struct run *run, struct err *err)
+{
+	struct db *db = run->desk.db;
+
+	if (db_begin(db, err) < 0)
+		return -1;
+	if (insert_row(run, err) < 0 ||
+	    journal_begin(db, run->id, "workspace", NULL, &run->workspace_entry, err) < 0) {
+		db_rollback(db);
+		return -1;
+	}
+	if (db_commit(db, err) < 0)
+		return -1;
+	run->has_row = 1;
+	return 0;
+}
+
 int step_admit(struct run *run, struct err *err)
 {
 	if (desk_open(&run->desk, err) < 0 || run_find_host(run, err) < 0 || choose_runner(run, err) < 0 ||
 	    check_whole(run, err) < 0 || recover_dead_runs(&run->desk, NULL, NULL, err) < 0 ||
 	    originals_add(&run->desk.place, run->repo.root, err) < 0 || make_dir(run, err) < 0 ||
-	    insert_row(run, err) < 0 || feed_init(&run->feed, run->desk.db, run->id, run->req->json, err) < 0)
+	    begin_record(run, err) < 0 ||
+	    feed_init(&run->feed, run->desk.db, run->id, run->req->json, err) < 0)
 		return STEP_FAILED;
 	run->has_feed = 1;
 	feed_event(&run->feed, "run.admitted", admitted_json(run));
-	return feed_flush(&run->feed, err) < 0 ? STEP_FAILED : STEP_DONE;
+	return STEP_DONE;
 }
 
 /* --- the other end of a run's life: its row is closed last --- */
@@ -186,22 +202,49 @@ static struct json *ended_json(const struct run *run)
 	return TAKE(j);
 }
 
-static void close_row(struct run *run)
+/* What was begun and is over now: nothing is left to undo. */
+static int close_journal(const struct run *run, struct err *err)
+{
+	struct db *db = run->desk.db;
+
+	if (run->workspace_entry && journal_done(db, run->workspace_entry, err) < 0)
+		return -1;
+	return run->launch_entry && journal_done(db, run->launch_entry, err) < 0 ? -1 : 0;
+}
+
+static int write_facts(struct run *run, struct err *err)
+{
+	const struct run_row last = {
+		.state = run->has_started ? run_state_name(RUN_ACTIVE) : NULL, .started_us = run->started_us,
+		.workspace_path = run->workspace_gone ? "" : NULL,
+	};
+
+	return run_update(run->desk.db, run->id, &last, err) < 0 ? -1 : close_journal(run, err);
+}
+
+static int write_end(struct run *run, struct err *err)
 {
 	const struct run_result res = {
 		.state = run_state_name(strcmp(run->end.kind, "failed") != 0 ? RUN_DESTROYED : RUN_ERROR),
 		.end_kind = run->end.kind, .exit_status = run->end.status,
 		.reason = run->end.reason[0] ? run->end.reason : NULL,
 	};
+
+	if (!run->has_feed)
+		return run_finish(run->desk.db, run->id, &res, err);
+	feed_event(&run->feed, "run.ended", ended_json(run));
+	return feed_end(&run->feed, &res, err);
+}
+
+/* Dying between the two is fine: recover finds the row open and nothing left to undo. */
+static void close_row(struct run *run)
+{
+	struct db *db = run->desk.db;
 	struct err err = { 0 };
 
-	if (!run->has_feed) {
-		if (run_finish(run->desk.db, run->id, &res, &err) < 0)
-			say_err(&err);
-		return;
-	}
-	feed_event(&run->feed, "run.ended", ended_json(run));
-	if (feed_flush(&run->feed, &err) < 0 || recorder_finish(run->feed.recorder, &res, &err) < 0) {
+	if (db_begin(db, &err) < 0 || write_facts(run, &err) < 0 || db_commit(db, &err) < 0 ||
+	    write_end(run, &err) < 0) {
+		db_rollback(db);
 		say("cannot close the record of run '%s': %s", run->id, err.msg);
 		say_hint("agate recover closes it once the database can be written again");
 	}

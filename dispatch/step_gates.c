@@ -113,7 +113,5 @@ int step_gates(struct run *run, struct err *err)
 		ask_for_network(run, &v);
 	}
 	record_decision(run, &v, line, gate);
-	if (feed_flush(&run->feed, err) < 0)
-		return STEP_FAILED;
 	return v.decision == DECISION_ALLOW ? STEP_DONE : deny(run, &v, line, gate);
 }

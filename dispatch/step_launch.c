@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/loop.h"
 #include "base/own.h"
+#include "db/db.h"
 #include "db/journal.h"
 #include "db/runs.h"
 #include "dispatch/exit.h"
@@ -19,30 +20,41 @@
 #include "dispatch/show.h"
 
 #define GRACE_MS 5000	/* for a command that was asked to stop */
+#define LASTING_MS 200	/* a run that takes longer gets its row brought up to date meanwhile */
 
 /* A run that is going on, for as long as the loop turns. */
 struct flight {
 	struct run *run;
 	struct watch *signals[4];
-	struct watch *grace;
+	struct watch *grace, *lasting;
 	int asked;		/* the signal that was passed on, or 0 */
 };
 
 /* --- what the adapter tells --- */
 
-static void on_started(void *cookie, int64_t pid)
+/* A short run is told of when it is over; one that lasts is to be seen while it does. */
+static void on_lasting(void *cookie)
 {
-	struct run *run = ((struct flight *)cookie)->run;
-	const struct run_row row = { .state = run_state_name(RUN_ACTIVE), .started_us = clock_wall_us() };
-	OWN(json) struct json *j = json_new_object();
+	struct flight *f = cookie;
+	const struct run_row row = { .state = run_state_name(RUN_ACTIVE), .started_us = f->run->started_us };
 	struct err err = { 0 };
 
-	run->has_started = 1;
+	f->lasting = NULL;
+	if (run_update(f->run->desk.db, f->run->id, &row, &err) < 0)
+		feed_fail(&f->run->feed, &err);
+}
+
+static void on_started(void *cookie, int64_t pid)
+{
+	struct flight *f = cookie;
+	OWN(json) struct json *j = json_new_object();
+
+	f->run->has_started = 1;
+	f->run->started_us = clock_wall_us();
 	if (j && pid && !json_add_int(j, "pid", pid))
 		say("out of memory");
-	feed_event(&run->feed, "ready", TAKE(j));
-	if (run_update(run->desk.db, run->id, &row, &err) < 0)
-		say_err(&err);
+	feed_event(&f->run->feed, "ready", TAKE(j));
+	f->lasting = loop_timer(f->run->loop, LASTING_MS, 0, on_lasting, f);
 }
 
 static void on_output(void *cookie, int stream, const char *data, size_t len)
@@ -210,7 +222,38 @@ static void land(struct flight *f)
 	for (size_t i = 0; i < ARRAY_LEN(f->signals); i++)
 		watch_end(f->signals[i]);
 	watch_end(f->grace);
+	watch_end(f->lasting);
 	feed_attach(&f->run->feed, NULL, NULL, NULL, NULL);
+}
+
+static int write_plan(struct run *run, struct err *err)
+{
+	const struct workspace *ws = &run->ws;
+	const struct run_row row = {
+		.workspace_path = ws->path, .strategy = workspace_strategy_name(ws->strategy),
+		.branch = ws->branch, .base_commit = ws->base[0] ? ws->base : NULL,
+		.spec = run->spec_text, .spec_digest = run->digest, .cwd = run->spec.guest_workdir,
+	};
+
+	if (run_update(run->desk.db, run->id, &row, err) < 0)
+		return -1;
+	return journal_begin(run->desk.db, run->id, "launch", NULL, &run->launch_entry, err);
+}
+
+/* All that was decided, the spec, and the intent to launch by it, before anything is started. */
+static int commit_plan(struct run *run, struct err *err)
+{
+	struct db *db = run->desk.db;
+
+	feed_event(&run->feed, "starting", one_text("backend", backend_name(run->runner->backend)));
+	if (db_begin(db, err) < 0)
+		return -1;
+	if (write_plan(run, err) < 0 || db_commit(db, err) < 0) {
+		run->launch_entry = 0;
+		db_rollback(db);
+		return -1;
+	}
+	return feed_flush(&run->feed, err);
 }
 
 int step_launch(struct run *run, struct err *err)
@@ -218,29 +261,25 @@ int step_launch(struct run *run, struct err *err)
 	struct flight f = { .run = run };
 	int r;
 
-	if (journal_begin(run->desk.db, run->id, "launch", NULL, &run->launch_entry, err) < 0)
+	if (commit_plan(run, err) < 0)
 		return STEP_FAILED;
 	run->loop = loop_new(err);
 	if (!run->loop)
 		return STEP_FAILED;
-	feed_event(&run->feed, "starting", one_text("backend", backend_name(run->runner->backend)));
 	r = fly(&f, err);
 	land(&f);
 	if (r < 0)
 		return STEP_FAILED;
 	tell_end(run);
-	return feed_flush(&run->feed, err) < 0 ? STEP_FAILED : STEP_OVER;
+	/* Who reads the events need not wait until all is tidied up. */
+	return run->req->json && feed_flush(&run->feed, err) < 0 ? STEP_FAILED : STEP_OVER;
 }
 
 void undo_launch(struct run *run)
 {
-	struct err err = { 0 };
-
 	if (run->process)
 		run->runner->free(run->process);
 	loop_free(run->loop);
 	run->process = NULL;
 	run->loop = NULL;
-	if (run->launch_entry && journal_done(run->desk.db, run->launch_entry, &err) < 0)
-		say_err(&err);
 }

@@ -1,6 +1,5 @@
 /*
- * Step 6: the facts are put together, plan.c makes the spec of them, and the
- * run's row gets it with its digest before anything is started by it.
+ * Step 6: the facts are put together, and plan.c makes the spec of them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +10,6 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "base/path.h"
-#include "db/runs.h"
 #include "dispatch/plan.h"
 #include "dispatch/run_internal.h"
 #include "sandbox/policy.h"
@@ -130,27 +128,17 @@ static int write_managed(const struct run *run, struct err *err)
 	return io_replace_file(AT_FDCWD, path, run->seam.managed, strlen(run->seam.managed), 0444, err);
 }
 
-static int record(struct run *run, struct err *err)
-{
-	const struct run_row row = {
-		.spec = run->spec_text, .spec_digest = run->digest, .cwd = run->spec.guest_workdir,
-	};
-	OWN(json) struct json *j = json_new_object();
-
-	if (!j || !json_add_str(j, "digest", run->digest))
-		return no_memory(err);
-	feed_event(&run->feed, "run.spec", TAKE(j));
-	return run_update(run->desk.db, run->id, &row, err);
-}
-
 int step_spec(struct run *run, struct err *err)
 {
+	OWN(json) struct json *j = json_new_object();
+
 	if (spec_of(run, &run->ws, run->id, run->dir, &run->spec, err) < 0 || write_managed(run, err) < 0)
 		return STEP_FAILED;
 	run->spec_text = spec_canonical(&run->spec, run->digest);
-	if (!run->spec_text)
+	if (!run->spec_text || !j || !json_add_str(j, "digest", run->digest))
 		return no_memory(err);
-	return record(run, err) < 0 ? STEP_FAILED : STEP_DONE;
+	feed_event(&run->feed, "run.spec", TAKE(j));
+	return STEP_DONE;
 }
 
 void undo_spec(struct run *run)

@@ -10,8 +10,6 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "base/path.h"
-#include "db/journal.h"
-#include "db/runs.h"
 #include "dispatch/hostgit.h"
 #include "dispatch/run_internal.h"
 #include "dispatch/show.h"
@@ -49,18 +47,6 @@ static struct json *ready_json(const struct workspace *ws)
 	return TAKE(j);
 }
 
-static int record(struct run *run, struct err *err)
-{
-	const struct workspace *ws = &run->ws;
-	const struct run_row row = {
-		.workspace_path = ws->path, .strategy = workspace_strategy_name(ws->strategy),
-		.branch = ws->branch, .base_commit = ws->base[0] ? ws->base : NULL,
-	};
-
-	feed_event(&run->feed, "workspace.ready", ready_json(ws));
-	return run_update(run->desk.db, run->id, &row, err);
-}
-
 static void tell(const struct run *run)
 {
 	const struct workspace *ws = &run->ws;
@@ -84,14 +70,14 @@ int step_workspace(struct run *run, struct err *err)
 
 	if (strv_add(&exclude, run->desk.place.state) < 0)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
-	if (journal_begin(run->desk.db, run->id, "workspace", NULL, &run->workspace_entry, err) < 0 ||
-	    make_home(run, err) < 0 || workspace_create(&params, &run->ws, err) < 0)
+	if (make_home(run, err) < 0 || workspace_create(&params, &run->ws, err) < 0)
 		return STEP_FAILED;
 	run->has_workspace = 1;
 	if (!run_is_native(run) && hostgit_connect(&run->ws, err) < 0)
 		return STEP_FAILED;
 	tell(run);
-	return record(run, err) < 0 ? STEP_FAILED : STEP_DONE;
+	feed_event(&run->feed, "workspace.ready", ready_json(&run->ws));
+	return STEP_DONE;
 }
 
 /* A working copy is worth keeping if the command ran and left something there. */
@@ -119,7 +105,6 @@ static void collect(struct run *run)
 
 static void drop(struct run *run)
 {
-	const struct run_row cleared = { .workspace_path = "" };
 	struct err err = { 0 };
 
 	if (workspace_discard(run->dir, &err) < 0) {
@@ -128,14 +113,10 @@ static void drop(struct run *run)
 		return;
 	}
 	run->workspace_gone = 1;
-	if (run_update(run->desk.db, run->id, &cleared, &err) < 0)
-		say_err(&err);
 }
 
 void undo_workspace(struct run *run)
 {
-	struct err err = { 0 };
-
 	if (run->has_workspace && !run_is_native(run))
 		hostgit_disconnect(&run->ws);
 	if (run->has_workspace)
@@ -144,8 +125,6 @@ void undo_workspace(struct run *run)
 		drop(run);
 	if (run->has_feed)
 		feed_event(&run->feed, run->workspace_gone ? "workspace.discarded" : "workspace.kept", NULL);
-	if (run->workspace_entry && journal_done(run->desk.db, run->workspace_entry, &err) < 0)
-		say_err(&err);
 	free(run->home);
 	free(run->guest_home);
 }
