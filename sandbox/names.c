@@ -55,12 +55,26 @@ static size_t bracket(const char *g, const char *end, char c, int folded, int *r
 	return (size_t)(p + 1 - g);
 }
 
+/* A plain byte at either end of a glob settles most comparisons. */
+static int ends_differ(const char *glob, size_t glob_len, const char *s, size_t len, int folded)
+{
+	static const char special[] = "*?[]";
+
+	if (!glob_len || !len)
+		return 0;
+	if (!memchr(special, glob[0], 4) && !same(glob[0], s[0], folded))
+		return 1;
+	return !memchr(special, glob[glob_len - 1], 4) && !same(glob[glob_len - 1], s[len - 1], folded);
+}
+
 /* One star is remembered at a time, so the cost is at most glob times name. */
 int names_glob(const char *glob, size_t glob_len, const char *s, size_t len, int folded)
 {
 	const char *g = glob, *g_end = glob + glob_len, *s_end = s + len;
 	const char *star = NULL, *star_s = NULL;
 
+	if (ends_differ(glob, glob_len, s, len, folded))
+		return 0;
 	while (s < s_end) {
 		size_t used = 0;
 		int in = 0;
@@ -118,16 +132,14 @@ static uint64_t closure(const struct name_rule *r, uint64_t states)
 	return states;
 }
 
-static uint64_t start(const struct name_rule *r)
-{
-	return closure(r, 1);
-}
-
 static uint64_t step(const struct names *n, const struct name_rule *r, uint64_t states,
 		     const char *s, size_t len)
 {
 	uint64_t next = 0;
 
+	/* Nearly always: still at the leading "**", and the name is not the one behind it. */
+	if (states == r->start && r->parts[0].kind == NAME_ANY_DEPTH && !part_matches(n, &r->parts[1], s, len))
+		return states;
 	for (size_t i = 0; i < r->n_parts; i++) {
 		if (!(states >> i & 1) || !part_matches(n, &r->parts[i], s, len))
 			continue;
@@ -147,83 +159,60 @@ static int accepts(const struct name_rule *r, uint64_t states)
  */
 static uint64_t inside(const struct name_rule *r, uint64_t states)
 {
-	uint64_t s = states & ~start(r);
-
-	return s & ~((uint64_t)1 << r->n_parts);
+	return states & ~r->start & ~((uint64_t)1 << r->n_parts);
 }
 
-/* Consume all parts of @path; 1 as soon as a directory on the way, or the end, is accepted. */
-static int run(const struct names *n, const struct name_rule *r, const char *path, uint64_t *ret)
+void names_start(const struct names *n, uint64_t *ret)
 {
-	uint64_t states = start(r);
+	for (size_t i = 0; i < n->n; i++)
+		ret[i] = n->rules[i].start;
+}
 
-	while (*path) {
-		size_t len;
+const char *names_enter(const struct names *n, const uint64_t *from, const char *name, size_t len, uint64_t *ret)
+{
+	const struct name_rule *last = NULL;
 
-		path += strspn(path, "/");
-		len = strcspn(path, "/");
-		if (!len)
-			break;
-		states = step(n, r, states, path, len);
-		path += len;
-		if (!states || accepts(r, states))
-			break;
+	for (size_t i = 0; i < n->n; i++) {
+		const struct name_rule *r = &n->rules[i];
+
+		ret[i] = step(n, r, from[i], name, len);
+		if (accepts(r, ret[i]))
+			last = r;
 	}
-	*ret = states;
-	return accepts(r, states) != 0;
-}
-
-/* As run(), but the whole path must be accepted, and nothing before its end counts. */
-static int run_exact(const struct names *n, const struct name_rule *r, const char *path, size_t path_len)
-{
-	const char *end = path + path_len;
-	uint64_t states = start(r);
-
-	while (path < end && states) {
-		size_t len;
-
-		while (path < end && *path == '/')
-			path++;
-		for (len = 0; path + len < end && path[len] != '/'; len++)
-			;
-		if (!len)
-			break;
-		states = step(n, r, states, path, len);
-		path += len;
-	}
-	return accepts(r, states) != 0;
-}
-
-/* The verdict on one prefix of a path: the last rule that matches exactly it. */
-static const struct name_rule *last_match(const struct names *n, const char *path, size_t len)
-{
-	for (size_t i = n->n; i-- > 0;)
-		if (run_exact(n, &n->rules[i], path, len))
-			return &n->rules[i];
-	return NULL;
+	return last && !last->is_exception ? last->text : NULL;
 }
 
 const char *names_denied(const struct names *n, const char *path)
 {
-	uint64_t states;
-	int any = 0;
+	uint64_t states[NAMES_MAX_RULES];
 
-	/* Nearly every path matches no rule: find that out with one pass a rule. */
-	for (size_t i = 0; i < n->n && !any; i++)
-		any = !n->rules[i].is_exception && run(n, &n->rules[i], path, &states);
-	if (!any)
-		return NULL;
-	for (const char *end = path;;) {
-		const struct name_rule *r;
+	names_start(n, states);
+	while (*(path += strspn(path, "/"))) {
+		size_t len = strcspn(path, "/");
+		const char *rule = names_enter(n, states, path, len, states);
 
-		end += strspn(end, "/");
-		end += strcspn(end, "/");
-		r = last_match(n, path, (size_t)(end - path));
-		if (r && !r->is_exception)
-			return r->text;
-		if (!*end)
-			return NULL;
+		if (rule)
+			return rule;
+		path += len;
 	}
+	return NULL;
+}
+
+/* Where rule @r stands after all of @path; 1 if a directory on the way, or the end, is accepted. */
+static int run(const struct names *n, const struct name_rule *r, const char *path, uint64_t *ret)
+{
+	uint64_t states = r->start;
+
+	while (states && *(path += strspn(path, "/"))) {
+		size_t len = strcspn(path, "/");
+
+		states = step(n, r, states, path, len);
+		if (accepts(r, states))
+			break;
+		path += len;
+	}
+	*ret = states;
+	return accepts(r, states) != 0;
 }
 
 const char *names_heads(const struct names *n, const char *path)
@@ -431,6 +420,10 @@ int names_add(struct names *n, const char *text)
 		errno = EINVAL;
 		return -1;
 	}
+	if (n->n == NAMES_MAX_RULES) {
+		errno = E2BIG;
+		return -1;
+	}
 	r.text = strdup(text);
 	r.copy = strdup(body);
 	r.parts = calloc(NAMES_MAX_PARTS, sizeof(*r.parts));
@@ -449,6 +442,7 @@ int names_add(struct names *n, const char *text)
 		errno = saved;
 		return -1;
 	}
+	r.start = closure(&r, 1);
 	n->rules[n->n++] = r;
 	return 0;
 }

@@ -15,8 +15,10 @@
 #define SANDBOX_NAMES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define NAMES_MAX_PARTS 60	/* of one rule: the matcher keeps its states in one word */
+#define NAMES_MAX_RULES 4096	/* of one list: it keeps those words on the stack */
 
 enum name_kind { NAME_LITERAL, NAME_GLOB, NAME_ANY_DEPTH };
 
@@ -30,6 +32,7 @@ struct name_rule {
 	char *text;		/* as written: shown to people as the rule that decided */
 	char *copy;
 	int is_exception;
+	uint64_t start;		/* the states before any part */
 	size_t n_parts;
 	struct name_part *parts;
 };
@@ -50,6 +53,16 @@ int names_add(struct names *n, const char *text);
  * Return: the text of the rule that decided (lives as long as @n), or NULL
  */
 const char *names_denied(const struct names *n, const char *path);
+
+/*
+ * names_start(), names_enter() - the same part by part, for who walks a tree
+ *
+ * @ret and @from hold one word a rule; they may be the same array. names_enter()
+ * answers the rule that denies the path made longer by @name, or NULL; below a
+ * denied path everything is, so there is no need to go on.
+ */
+void names_start(const struct names *n, uint64_t *ret);
+const char *names_enter(const struct names *n, const uint64_t *from, const char *name, size_t len, uint64_t *ret);
 
 /**
  * names_heads() - Would something below @path be denied by where @path is?
