@@ -77,10 +77,10 @@ struct http_conn {
 
 static void close_up(struct http_conn *c)
 {
-	if (c->up.fd < 0)
-		return;
-	c->link.bytes_in += c->up.bytes_in;
-	c->link.bytes_out += c->up.bytes_out;
+	if (c->up.fd >= 0) {
+		c->link.bytes_in += c->up.bytes_in;
+		c->link.bytes_out += c->up.bytes_out;
+	}
 	link_end(c->eg, &c->link);
 	stream_close(&c->up);
 }
@@ -558,6 +558,7 @@ static enum step end_exchange(struct http_conn *c)
 
 static enum step exchange(struct http_conn *c)
 {
+	int had_head = c->res.head_done;
 	enum step up = send_body(c), down;
 
 	if (up == END || up == GONE || c->state != EXCHANGE)
@@ -566,7 +567,10 @@ static enum step exchange(struct http_conn *c)
 	/* A host that takes no more may have answered already. */
 	if (c->up.out_broke)
 		stream_fill(&c->up, IN_MAX);
-	down = c->res.head_done ? receive_body(c) : receive_head(c);
+	down = had_head ? receive_body(c) : receive_head(c);
+	/* A short body goes out with its head. */
+	if (down == GO && c->state == EXCHANGE && !had_head && c->res.head_done)
+		down = receive_body(c);
 	if (down == END || down == GONE || c->state != EXCHANGE)
 		return down;
 	if (c->res.done)

@@ -20,6 +20,7 @@ struct tunnel {
 	int fd[2];
 	struct watch *watch[2];
 	struct flow flow[2];
+	enum flow_state state[2];	/* what flow i waits for */
 	int done[2];		/* flow i has nothing more to do */
 	int up_broke;		/* before it had ended in good order */
 	struct link_info link;
@@ -89,50 +90,58 @@ static int settle(struct tunnel *t, int i, enum flow_state s)
 	}
 }
 
-/* Move both ways, then wait for what each still needs. Frees @t when it is over. */
-static void run(struct tunnel *t)
+/* Wait for what each flow needs. */
+static int await(struct tunnel *t)
 {
 	const struct egress_limits *limits = &t->eg->cfg.limits;
 	unsigned int want[2] = { 0, 0 };
 
 	for (int i = 0; i < 2; i++) {
-		enum flow_state s;
-
 		if (t->done[i])
 			continue;
-		s = flow_move(&t->flow[i], &t->eg->pipes);
-		if (settle(t, i, s) < 0) {
-			tunnel_free(t, BROKEN);
-			return;
-		}
-		if (s == FLOW_WANTS_READ || s == FLOW_AGAIN)
-			want[i] |= LOOP_READ;
-		if (s == FLOW_WANTS_WRITE)
+		if (t->state[i] == FLOW_WANTS_WRITE)
 			want[!i] |= LOOP_WRITE;
-	}
-	if (t->done[CLIENT] && t->done[UPSTREAM]) {
-		finish(t);
-		return;
+		else
+			want[i] |= LOOP_READ;
 	}
 	client_touch(&t->client, t->done[CLIENT] || t->done[UPSTREAM] ? limits->half_closed_ms : limits->tunnel_ms);
+	return watch_events(t->watch[CLIENT], want[CLIENT]) < 0 || watch_events(t->watch[UPSTREAM], want[UPSTREAM]) < 0 ?
+	       -1 : 0;
+}
+
+/* Move the flows that are due. Frees @t when it is over. */
+static void run(struct tunnel *t, const int due[2])
+{
 	for (int i = 0; i < 2; i++) {
-		if (watch_events(t->watch[i], want[i]) < 0) {
+		if (t->done[i] || !due[i])
+			continue;
+		t->state[i] = flow_move(&t->flow[i], &t->eg->pipes);
+		if (settle(t, i, t->state[i]) < 0) {
 			tunnel_free(t, BROKEN);
 			return;
 		}
 	}
+	if (t->done[CLIENT] && t->done[UPSTREAM])
+		finish(t);
+	else if (await(t) < 0)
+		tunnel_free(t, BROKEN);
 }
 
 static void on_ready(void *cookie, int fd, unsigned int ready)
 {
-	(void)fd;
-	(void)ready;
-	run(cookie);
+	struct tunnel *t = cookie;
+	int side = fd == t->fd[UPSTREAM], due[2];
+
+	/* What the side sends is flow @side, what it takes is the other one. */
+	due[side] = (ready & (LOOP_READ | LOOP_HUP)) != 0;
+	due[!side] = (ready & (LOOP_WRITE | LOOP_HUP)) != 0;
+	run(t, due);
 }
 
 void tunnel_start(struct egress *eg, int client_fd, int up_fd, struct buf *to_up, struct buf *to_client,
 		  struct link_info *link)
 {
+	static const int both[2] = { 1, 1 };
 	struct tunnel *t = calloc(1, sizeof(*t));
 
 	link->bytes_out += to_up->len;
@@ -159,7 +168,7 @@ void tunnel_start(struct egress *eg, int client_fd, int up_fd, struct buf *to_up
 	t->watch[CLIENT] = loop_fd(eg->loop, client_fd, 0, on_ready, t);
 	t->watch[UPSTREAM] = loop_fd(eg->loop, up_fd, 0, on_ready, t);
 	if (t->watch[CLIENT] && t->watch[UPSTREAM])
-		run(t);
+		run(t, both);
 	else
 		tunnel_free(t, BROKEN);
 }

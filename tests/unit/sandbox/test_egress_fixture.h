@@ -127,13 +127,13 @@ static inline const char *data_dir(void)
 }
 
 /* Start a helper; @rest: more members of its configuration, with a comma in front, or "". */
-static inline void proxy_start(struct proxy *p, const char *rest)
+static inline void proxy_start_network(struct proxy *p, const char *network, const char *rest)
 {
 	OWN(buf) struct buf config = { 0 };
 	int pair[2], fds[3], memory;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	buf_addf(&config, "{\"run\":\"r1\",\"networkEnabled\":true,\"dataDir\":\"%s\"%s}", data_dir(), rest);
+	buf_addf(&config, "{\"run\":\"r1\",\"networkEnabled\":%s,\"dataDir\":\"%s\"%s}", network, data_dir(), rest);
 	memory = io_memfd("config", config.data, config.len);
 	assert_true(memory >= 0);
 	fds[0] = memory;
@@ -153,6 +153,11 @@ static inline void proxy_start(struct proxy *p, const char *rest)
 	assert_int_equal(io_send_fds(p->control, "{\"type\":\"config\"}", 17, fds, 3), 0);
 	for (int i = 0; i < 3; i++)
 		close(fds[i]);
+}
+
+static inline void proxy_start(struct proxy *p, const char *rest)
+{
+	proxy_start_network(p, "true", rest);
 }
 
 static inline void expect_ready(const struct proxy *p)
