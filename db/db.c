@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -18,6 +17,9 @@
 
 #define WAIT_MS 10000		/* for a turn to write */
 #define CLOSE_WAIT_MS 2000
+#define NAP_US 150
+#define LOCK_BYTE 0
+#define NEXT_BYTE 1
 #define WAL_FRAMES_MAX 1000	/* then the WAL is copied into the file: about 4 MB */
 #define WAL_FRAMES_STEP 250	/* further frames before it is tried again */
 #define OLDEST_SQLITE 3037000	/* STRICT tables */
@@ -57,17 +59,17 @@ int db_fail(struct db *db, const char *what, struct err *err)
 /* --- waiting --- */
 
 /*
- * A random nap of 0.2 to 0.5 ms. SQLite's own waiting naps longer each time, so
- * that who has waited longest asks least often, and starves.
+ * A random nap of @least_us to twice that. SQLite's own waiting naps longer each
+ * time, so that who has waited longest asks least often, and starves.
  */
-static void nap(void)
+static void nap(uint32_t least_us)
 {
 	uint32_t dice = 0;
 	struct timespec t;
 
 	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) < 0)
 		dice = (uint32_t)clock_wall_us();
-	t = (struct timespec){ .tv_nsec = 200000 + dice % 300000 };
+	t = (struct timespec){ .tv_nsec = (least_us + dice % least_us) * 1000 };
 	nanosleep(&t, NULL);
 }
 
@@ -81,32 +83,56 @@ static int on_busy(void *cookie, int times)
 		db->busy_since_ms = now;
 	if (now - db->busy_since_ms > WAIT_MS)
 		return 0;
-	nap();
+	nap(NAP_US);
 	return 1;
 }
 
-/* 0, or -1 with errno: EWOULDBLOCK when the time is over. */
-static int lock_within(struct db *db, int64_t wait_ms)
+/* A byte of the lock file, held by this open file and not by the process. */
+static int try_byte(struct db *db, off_t byte, short type)
 {
-	int64_t start = clock_mono_ms();
+	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
 
-	while (flock(db->lock_fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
+	return fcntl(db->lock_fd, F_OFD_SETLK, &l);
+}
+
+/* 0, or -1 with errno: EAGAIN when the time is over. */
+static int wait_byte(struct db *db, off_t byte, int64_t until_ms)
+{
+	while (try_byte(db, byte, F_WRLCK) < 0) {
+		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
 			return -1;
-		if (clock_mono_ms() - start > wait_ms) {
-			errno = EWOULDBLOCK;
+		if (clock_mono_ms() > until_ms) {
+			errno = EAGAIN;
 			return -1;
 		}
-		nap();
+		nap(byte == NEXT_BYTE ? 2 * NAP_US : NAP_US);
 	}
 	return 0;
+}
+
+/*
+ * First become the next one, then wait for the lock itself: who has just had it
+ * cannot snatch it again from the one who is next.
+ */
+static int lock_within(struct db *db, int64_t wait_ms)
+{
+	int64_t until_ms = clock_mono_ms() + wait_ms;
+	int r, saved;
+
+	if (wait_byte(db, NEXT_BYTE, until_ms) < 0)
+		return -1;
+	r = wait_byte(db, LOCK_BYTE, until_ms);
+	saved = errno;
+	try_byte(db, NEXT_BYTE, F_UNLCK);
+	errno = saved;
+	return r;
 }
 
 int db_lock(struct db *db, struct err *err)
 {
 	if (!lock_within(db, WAIT_MS))
 		return 0;
-	if (errno != EWOULDBLOCK)
+	if (errno != EAGAIN)
 		return err_set(err, ERR_SYS, errno, "cannot lock '%s.lock'", db->path);
 	err_set(err, ERR_BUSY, 0, "cannot write to the database: another process has kept it for over %d s",
 		WAIT_MS / 1000);
@@ -115,7 +141,7 @@ int db_lock(struct db *db, struct err *err)
 
 void db_unlock(struct db *db)
 {
-	flock(db->lock_fd, LOCK_UN);
+	try_byte(db, LOCK_BYTE, F_UNLCK);
 }
 
 /* --- transactions --- */

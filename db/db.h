@@ -41,7 +41,8 @@ void db_close(struct db *db);
  *
  * Waits for its turn, and keeps all other writers waiting until db_commit() or
  * db_rollback(): do nothing slow in between. Nesting is a mistake (asserted);
- * calls that write on their own join the transaction that is open.
+ * calls that write on their own join the transaction that is open, and when one
+ * of them fails the transaction has to be rolled back.
  */
 int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);	/* on failure all is rolled back */

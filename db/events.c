@@ -53,9 +53,13 @@ int violations_each(struct db *db, const struct violation_filter *filter, violat
 			   .is_sorted = filter->after_id > 0 };
 	struct reader reader = { .fn.violation = fn, .cookie = cookie };
 
+	/* A plus keeps SQLite from the index of a column that narrows less than another. */
 	query_text(&q, "v.run = (SELECT n FROM runs WHERE id = ?)", filter->run);
-	query_text(&q, "v.layer = (SELECT id FROM words WHERE text = ?)", filter->layer);
-	query_text(&q, "v.action = (SELECT id FROM words WHERE text = ?)", filter->action);
+	query_text(&q, filter->run ? "+v.action = (SELECT id FROM words WHERE text = ?)"
+				   : "v.action = (SELECT id FROM words WHERE text = ?)", filter->action);
+	query_text(&q, filter->run || filter->action ? "+v.layer = (SELECT id FROM words WHERE text = ?)"
+						     : "v.layer = (SELECT id FROM words WHERE text = ?)",
+		   filter->layer);
 	query_int(&q, "v.ts_us >= ?", filter->since_us);
 	query_int(&q, "v.id > ?", filter->after_id);
 	return query_each(&q, read_violation, &reader, err);
@@ -98,7 +102,8 @@ int decisions_each(struct db *db, const struct decision_filter *filter, decision
 	struct reader reader = { .fn.decision = fn, .cookie = cookie };
 
 	query_text(&q, "d.run = (SELECT n FROM runs WHERE id = ?)", filter->run);
-	query_text(&q, "d.verdict = (SELECT id FROM words WHERE text = ?)", filter->verdict);
+	query_text(&q, filter->run ? "+d.verdict = (SELECT id FROM words WHERE text = ?)"
+				   : "d.verdict = (SELECT id FROM words WHERE text = ?)", filter->verdict);
 	query_int(&q, "d.ts_us >= ?", filter->since_us);
 	query_int(&q, "d.id > ?", filter->after_id);
 	return query_each(&q, read_decision, &reader, err);

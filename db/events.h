@@ -59,7 +59,8 @@ int recorder_decision(struct recorder *r, const struct decision *d, struct stamp
  * recorder_flush() - Commit all that was added; on disk when it returns 0
  *
  * On failure nothing is written and nothing is dropped: a later flush tries
- * again. A run whose records cannot be written must end.
+ * again. A run whose records cannot be written must end. Not to be called, nor
+ * anything be added, between db_begin() and db_commit() (asserted).
  */
 int recorder_flush(struct recorder *r, struct err *err);
 

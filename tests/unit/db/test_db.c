@@ -1,7 +1,6 @@
 #include "tests/unit/db/fixture.h"
 
 #include <errno.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -281,13 +280,14 @@ static void what_was_acknowledged_survives_sigkill(void **state)
 static void a_process_that_keeps_the_lock_is_waited_for_and_then_named(void **state)
 {
 	struct fixture *f = *state;
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
 	char path[96];
 	int64_t before;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/agate.db.lock", f->dir);
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	assert_int_equal(flock(fd, LOCK_EX), 0);
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
 	before = time(NULL);
 	assert_int_equal(db_begin(f->db, &f->err), -1);
 	assert_true(time(NULL) - before >= 9);
