@@ -2,8 +2,9 @@
  * runner/native.c - the life of a sandboxed run
  *
  *	start		bwrap and the broker are started side by side
- *	LISTENERS	the stage stands in its namespaces; the proxies' sockets arrive
- *	NOTIFY		it is confined; its listener and namespaces go to the broker
+ *	LISTENERS	the stage stands in its namespaces, which the broker joins
+ *	JOINED		the broker has sealed what is denied; the stage hears which filter is enough
+ *	NOTIFY		the stage is confined; its listener goes to the broker
  *	READY		the broker answers calls; the stage is told to go on
  *	end of file	the command was executed
  *	bwrap exits	the tree is gone; helpers say their last and end; then ops->ended
@@ -274,6 +275,29 @@ static ssize_t receive(int sock, void *data, size_t len, int fds[2], size_t *ret
 	return n;
 }
 
+static int open_ns(pid_t pid, const char *which)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, which);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* The stage waits, so its pid is still its own. */
+static int join_broker(struct runner_run *run, struct err *err)
+{
+	const struct msg_plain m = { .type = MSG_JOIN };
+	OWN(fd) int net = open_ns(run->command_pid, "net");
+	OWN(fd) int mnt = open_ns(run->command_pid, "mnt");
+	const int fds[JOIN_NUM] = { [JOIN_NETNS] = net, [JOIN_MNTNS] = mnt, [JOIN_BLOB] = run->blob };
+
+	if (net < 0 || mnt < 0)
+		return err_set(err, ERR_SYS, errno, "cannot open the sandbox's namespaces");
+	if (io_send_fds(run->broker_ctl, &m, sizeof(m), fds, JOIN_NUM) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot start the broker");
+	return 0;
+}
+
 static int on_listeners(struct runner_run *run, int fds[2], size_t nfds, pid_t pid, struct err *err)
 {
 	if (nfds != 2 || run->got_listeners || pid <= 0) {
@@ -290,31 +314,16 @@ static int on_listeners(struct runner_run *run, int fds[2], size_t nfds, pid_t p
 		return err_set(err, ERR_SYS, errno, "cannot hold on to the command");
 	}
 	run->egress = egress_watch(run->loop, &run->p, fds[0], fds[1], &egress_ops, run, err);
-	return run->egress ? 0 : -1;
+	return run->egress ? join_broker(run, err) : -1;
 }
 
-static int open_ns(pid_t pid, const char *which)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, which);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* The stage waits, so its pid is still its own. */
 static int on_notify(struct runner_run *run, int notify, struct err *err)
 {
-	const struct msg_plain m = { .type = MSG_START };
-	OWN(fd) int net = open_ns(run->command_pid, "net");
-	OWN(fd) int mnt = open_ns(run->command_pid, "mnt");
-	const int fds[START_NUM] = { [START_NOTIFY] = notify, [START_NETNS] = net, [START_MNTNS] = mnt,
-				     [START_BLOB] = run->blob };
+	const struct msg_plain m = { .type = MSG_SERVE };
 
 	run->got_notify = 1;
-	if (net < 0 || mnt < 0)
-		return err_set(err, ERR_SYS, errno, "cannot open the sandbox's namespaces");
-	if (io_send_fds(run->broker_ctl, &m, sizeof(m), fds, START_NUM) < 0)
-		return err_set(err, ERR_SYS, errno, "cannot start the broker");
+	if (io_send_fds(run->broker_ctl, &m, sizeof(m), &notify, 1) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot hand the listener to the broker");
 	return 0;
 }
 
@@ -376,10 +385,17 @@ static void on_stage(void *cookie, int fd, unsigned int ready)
 
 /* --- the broker --- */
 
+static void tell_stage(struct runner_run *run, const void *msg, size_t len)
+{
+	if (send(run->stage_ctl, msg, len, MSG_NOSIGNAL) != (ssize_t)len)
+		fail_words(run, "the stage ended before the command could start");
+}
+
 static void broker_says(struct runner_run *run, const char *msg, size_t n)
 {
 	const struct msg_plain go = { .type = MSG_GO };
 	struct msg_plain got;
+	struct msg_filter filter;
 	struct msg_fail f;
 	struct err err = { 0 };
 	int bad = 0;
@@ -389,11 +405,14 @@ static void broker_says(struct runner_run *run, const char *msg, size_t n)
 		bad = tell_violation(&run->p, msg, n) < 0;
 	} else if (got.type == MSG_CALLER) {
 		bad = callers_add(&run->callers, msg, n) < 0;
-	} else if (got.type == MSG_READY && !run->said_go) {
+	} else if (got.type == MSG_JOINED && n == sizeof(filter) && !run->got_notify) {
+		memcpy(&filter, msg, sizeof(filter));
+		filter.type = MSG_FILTER;
+		tell_stage(run, &filter, sizeof(filter));
+	} else if (got.type == MSG_READY && run->got_notify && !run->said_go) {
 		run->said_go = 1;
 		run->state = RUN_WARM;
-		if (send(run->stage_ctl, &go, sizeof(go), MSG_NOSIGNAL) != sizeof(go))
-			fail_words(run, "the stage ended before the command could start");
+		tell_stage(run, &go, sizeof(go));
 	} else if (got.type == MSG_FAIL && n == sizeof(f)) {
 		memcpy(&f, msg, sizeof(f));
 		f.what[sizeof(f.what) - 1] = '\0';

@@ -25,7 +25,7 @@ struct building {
 	struct buf reads;
 	struct buf sockets;
 	struct buf texts;
-	struct buf filter;
+	struct buf filter[2];	/* FILTER_ALL, FILTER_SPARED */
 };
 
 static void own_building(struct building *b)
@@ -35,7 +35,8 @@ static void own_building(struct building *b)
 	buf_done(&b->reads);
 	buf_done(&b->sockets);
 	buf_done(&b->texts);
-	buf_done(&b->filter);
+	buf_done(&b->filter[0]);
+	buf_done(&b->filter[1]);
 }
 
 /* Remember a text; its offset is counted from the first text until they are placed. */
@@ -153,6 +154,16 @@ static void set_limits(struct blob_head *h, const struct spec_limits *l)
 	h->limit_files = l->open_files;
 }
 
+/* Is everything writable made for this run alone, so that nobody else puts protected names there? */
+static int is_all_private(const struct run_params *p)
+{
+	for (size_t i = 0; i < p->spec->n_binds; i++)
+		if (spec_bind_is_writable(p->spec, &p->spec->binds[i]) &&
+		    !path_under(p->spec->binds[i].host_path, p->run_dir))
+			return 0;
+	return 1;
+}
+
 /* Append a section; its place and its number of elements go into the head. */
 static uint32_t section(struct buf *to, const struct buf *from, size_t element, uint32_t *ret_n)
 {
@@ -170,11 +181,13 @@ static int put_together(struct building *b, const struct run_params *p, struct b
 {
 	struct blob_head h = { .magic = BLOB_MAGIC, .listen_proxies = 1 };
 
-	place_texts(b, (uint32_t)(sizeof(h) + b->filter.len + b->zones.len + b->rules.len + b->reads.len +
+	place_texts(b, (uint32_t)(sizeof(h) + b->filter[0].len + b->filter[1].len + b->zones.len + b->rules.len + b->reads.len +
 				  b->sockets.len));
 	set_limits(&h, &p->spec->limits);
 	buf_add(ret, &h, sizeof(h));
-	h.filter_off = section(ret, &b->filter, sizeof(struct sock_filter), &h.n_filter);
+	for (int i = 0; i < 2; i++)
+		h.filter_off[i] = section(ret, &b->filter[i], sizeof(struct sock_filter), &h.n_filter[i]);
+	h.may_seal = (uint32_t)is_all_private(p);
 	h.zones_off = section(ret, &b->zones, sizeof(struct blob_zone), &h.n_zones);
 	h.rules_off = section(ret, &b->rules, sizeof(uint32_t), &h.n_rules);
 	h.reads_off = section(ret, &b->reads, sizeof(uint32_t), &h.n_reads);
@@ -227,7 +240,8 @@ int blob_build(const struct run_params *p, struct err *err)
 	OWN(buf) struct buf blob = { .max = BLOB_MAX };
 	int fd;
 
-	if (filter_compile(call_flags(p), &b.filter, err) < 0)
+	if (filter_compile(call_flags(p) | CALLS_BY_FD, &b.filter[FILTER_ALL], err) < 0 ||
+	    (is_all_private(p) && filter_compile(call_flags(p), &b.filter[FILTER_SPARED], err) < 0))
 		return -1;
 	add_system_zones(&b, p->spec);
 	add_bind_zones(&b, p);

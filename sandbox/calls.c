@@ -95,6 +95,9 @@ static const uint32_t only_zero[] = { 0 };	/* NETLINK_ROUTE */
 #define OPENS_READ(c) { .nr = SYS_##c, .name = #c, .kind = CALL_OPEN, .on = CALLS_READS, \
 	.reason = "reads are judged by name or recorded in this run" }
 #define FILE_CALL(c, why) { .nr = SYS_##c, .name = #c, .kind = CALL_FILE, .on = CALLS_FILES, .reason = why }
+#define BY_PATH_OR_FD(c) { .nr = SYS_##c, .name = #c, .kind = CALL_FILE, .on = CALLS_FILES, \
+	.cond = { ABOVE(1, 0) }, .reason = CHANGES_ATTR }, BY_FD(c)
+#define BY_FD(c) { .nr = SYS_##c, .name = #c, .kind = CALL_FILE, .on = CALLS_BY_FD, .reason = CHANGES_ATTR }
 #define SOCKET_CALL(c, why) { .nr = SYS_##c, .name = #c, .kind = CALL_SOCKET, .on = CALLS_SOCKETS, .reason = why }
 #define TOLD(c, e, why) { .nr = SYS_##c, .name = #c, .kind = CALL_TOLD, .err = e, .reason = why }
 #define TOLD_IF(c, e, flags, why, ...) { .nr = SYS_##c, .name = #c, .kind = CALL_TOLD, .err = e, .on = flags, \
@@ -179,7 +182,7 @@ static const struct call table[] = {
 #ifdef SYS_chmod
 	FILE_CALL(chmod, CHANGES_ATTR),
 #endif
-	FILE_CALL(fchmod, CHANGES_ATTR),
+	BY_FD(fchmod),
 	FILE_CALL(fchmodat, CHANGES_ATTR),
 	FILE_CALL(fchmodat2, CHANGES_ATTR),
 #ifdef SYS_chown
@@ -188,7 +191,7 @@ static const struct call table[] = {
 #ifdef SYS_lchown
 	FILE_CALL(lchown, CHANGES_ATTR),
 #endif
-	FILE_CALL(fchown, CHANGES_ATTR),
+	BY_FD(fchown),
 	FILE_CALL(fchownat, CHANGES_ATTR),
 #ifdef SYS_utime
 	FILE_CALL(utime, CHANGES_ATTR),
@@ -197,16 +200,16 @@ static const struct call table[] = {
 	FILE_CALL(utimes, CHANGES_ATTR),
 #endif
 #ifdef SYS_futimesat
-	FILE_CALL(futimesat, CHANGES_ATTR),
+	BY_PATH_OR_FD(futimesat),
 #endif
-	FILE_CALL(utimensat, CHANGES_ATTR),	/* with a NULL path it is futimens(3) */
+	BY_PATH_OR_FD(utimensat),	/* with a NULL path it is futimens(3) */
 	FILE_CALL(setxattr, CHANGES_ATTR),
 	FILE_CALL(lsetxattr, CHANGES_ATTR),
-	FILE_CALL(fsetxattr, CHANGES_ATTR),
+	BY_FD(fsetxattr),
 	FILE_CALL(setxattrat, CHANGES_ATTR),
 	FILE_CALL(removexattr, CHANGES_ATTR),
 	FILE_CALL(lremovexattr, CHANGES_ATTR),
-	FILE_CALL(fremovexattr, CHANGES_ATTR),
+	BY_FD(fremovexattr),
 	FILE_CALL(umask, "the broker makes files with the caller's umask and must hear when it changes"),
 	FILE_CALL(removexattrat, CHANGES_ATTR),
 	QUIET(file_setattr, ENOSYS, "changes attributes in a new way; tools fall back to the old one"),

@@ -28,12 +28,13 @@ enum call_kind {
 
 /* Which optional rows are in force; the filter and the broker are given the same. */
 enum call_flags {
-	CALLS_FILES = 1u,	/* CALL_FILE, and CALL_OPEN when the flags can change something */
+	CALLS_FILES = 1u,	/* CALL_FILE by path, and CALL_OPEN when the flags can change something */
 	CALLS_SOCKETS = 2u,	/* CALL_SOCKET */
 	CALLS_READS = 4u,	/* every open, not only those that can change something */
 	CALLS_TCP_ONLY = 8u,	/* no network namespace: refuse what Landlock's TCP rights miss */
 	CALLS_NO_UNIX_DGRAM = 16u, /* host sockets are in view: a datagram names its peer in sendmsg(2) */
-	CALLS_ALL = 31u
+	CALLS_BY_FD = 32u,	/* CALL_FILE by descriptor alone: spared where mounts hold what is protected */
+	CALLS_ALL = 63u
 };
 
 /*

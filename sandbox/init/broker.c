@@ -250,7 +250,7 @@ static int join(struct broker *b, int netns, int mntns)
 		return -1;
 	close(userns);
 	b->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return b->root < 0 || mounts_load(b) < 0 ? -1 : 0;
+	return b->root < 0 ? -1 : 0;
 }
 
 /* Should: end with the supervisor, hold no capability, be of no use to a debugger. */
@@ -308,44 +308,74 @@ static int raise_open_files(void)
 	return setrlimit(RLIMIT_NOFILE, &r);
 }
 
+/* A stream of opens must not keep a rename waiting for ever. */
+static void init_locks(struct broker *b)
+{
+	pthread_rwlockattr_t fair;
+
+	pthread_rwlockattr_init(&fair);
+	pthread_rwlockattr_setkind_np(&fair, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&b->tree, &fair);
+	pthread_mutex_init(&b->ctl_lock, NULL);
+}
+
+/* From the plan and the namespaces to a confined process that knows both. */
+static void prepare(struct broker *b)
+{
+	struct msg_filter joined = { .type = MSG_JOINED, .which = FILTER_ALL };
+	struct msg_plain m;
+	int fds[JOIN_NUM];
+
+	if (wire_recv(b->ctl, &m, sizeof(m), fds, JOIN_NUM) != sizeof(m) || m.type != MSG_JOIN)
+		_exit(125);	/* the supervisor is gone, or the run ended before it began */
+	b->blob = wire_blob(fds[JOIN_BLOB]);
+	if (!b->blob || load_zones(b) < 0 ||
+	    load_rules(b->blob, b->blob->rules_off, b->blob->n_rules, &b->names) < 0 ||
+	    load_rules(b->blob, b->blob->reads_off, b->blob->n_reads, &b->reads) < 0 || raise_open_files() < 0)
+		wire_fail(b->ctl, errno, 0, "read the sandbox plan in the broker");
+	if (join(b, fds[JOIN_NETNS], fds[JOIN_MNTNS]) < 0)
+		wire_fail(b->ctl, errno, 0, "join the sandbox's namespaces");
+	close(fds[JOIN_NETNS]);
+	close(fds[JOIN_MNTNS]);
+	if (b->blob->may_seal && !seal_denied(b))
+		joined.which = FILTER_SPARED;
+	if (mounts_load(b) < 0)
+		wire_fail(b->ctl, errno, 0, "list the sandbox's mounts");
+	if (confine(b) < 0)
+		wire_fail(b->ctl, errno, 0, "confine the broker");
+	if (wire_send(b->ctl, &joined, sizeof(joined), NULL, 0) < 0)
+		_exit(125);
+}
+
+static void serve(struct broker *b)
+{
+	struct msg_plain m;
+
+	if (wire_recv(b->ctl, &m, sizeof(m), &b->notify, 1) != sizeof(m) || m.type != MSG_SERVE)
+		_exit(125);
+	/* Wake the caller on our own processor and sleep: halves a round trip. From kernel 6.6; else as before. */
+	ioctl(b->notify, NOTIF_SET_FLAGS, NOTIF_SYNC_WAKE_UP);
+	index_acts();
+	for (int i = 0; i < WORKERS; i++)
+		if (start_thread(worker, b) < 0)
+			wire_fail(b->ctl, errno, 0, "start the broker's threads");
+	if (start_thread(report_thread, b) < 0)
+		wire_fail(b->ctl, errno, 0, "start the broker's threads");
+	m.type = MSG_READY;
+	if (wire_send(b->ctl, &m, sizeof(m), NULL, 0) < 0)
+		_exit(125);
+}
+
 int broker_main(int ctl)
 {
-	struct broker b = { .ctl = ctl, .notify = -1, .proc = -1, .root = -1,
-			    .ctl_lock = PTHREAD_MUTEX_INITIALIZER };
-	pthread_rwlockattr_t fair;
+	struct broker b = { .ctl = ctl, .notify = -1, .proc = -1, .root = -1 };
 	struct msg_plain m;
-	int fds[START_NUM];
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		wire_fail(ctl, errno, 0, "tie the broker to its supervisor");
-	if (wire_recv(ctl, &m, sizeof(m), fds, START_NUM) != sizeof(m) || m.type != MSG_START)
-		_exit(125);	/* the supervisor is gone, or the run ended before it began */
-	b.notify = fds[START_NOTIFY];
-	b.blob = wire_blob(fds[START_BLOB]);
-	if (!b.blob || load_zones(&b) < 0 || load_rules(b.blob, b.blob->rules_off, b.blob->n_rules, &b.names) < 0 ||
-	    load_rules(b.blob, b.blob->reads_off, b.blob->n_reads, &b.reads) < 0 || raise_open_files() < 0)
-		wire_fail(ctl, errno, 0, "read the sandbox plan in the broker");
-	if (join(&b, fds[START_NETNS], fds[START_MNTNS]) < 0)
-		wire_fail(ctl, errno, 0, "join the sandbox's namespaces");
-	close(fds[START_NETNS]);
-	close(fds[START_MNTNS]);
-	if (confine(&b) < 0)
-		wire_fail(ctl, errno, 0, "confine the broker");
-	/* A stream of opens must not keep a rename waiting for ever. */
-	pthread_rwlockattr_init(&fair);
-	pthread_rwlockattr_setkind_np(&fair, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	pthread_rwlock_init(&b.tree, &fair);
-	/* Wake the caller on our own processor and sleep: halves a round trip. From kernel 6.6; else as before. */
-	ioctl(b.notify, NOTIF_SET_FLAGS, NOTIF_SYNC_WAKE_UP);
-	index_acts();
-	for (int i = 0; i < WORKERS; i++)
-		if (start_thread(worker, &b) < 0)
-			wire_fail(ctl, errno, 0, "start the broker's threads");
-	if (start_thread(report_thread, &b) < 0)
-		wire_fail(ctl, errno, 0, "start the broker's threads");
-	m.type = MSG_READY;
-	if (wire_send(ctl, &m, sizeof(m), NULL, 0) < 0)
-		_exit(125);
+	init_locks(&b);
+	prepare(&b);
+	serve(&b);
 	/* The supervisor shuts its side down when the command is gone; what was counted still goes out. */
 	while (wire_recv(ctl, &m, sizeof(m), NULL, 0) > 0)
 		;

@@ -163,6 +163,21 @@ void report_caller(const struct request *r, unsigned int port);
 void report_flush(struct broker *b);
 void *report_thread(void *broker);
 
+/* --- seal.c --- */
+
+/**
+ * seal_denied() - Mount what is denied and exists read-only over itself
+ *
+ * Called with the capabilities that joining gave, before the command runs.
+ * Denied names cannot be made later, so this is all of them: what is done by
+ * descriptor (fchmod, futimens, fsetxattr) to a protected file then ends in
+ * EROFS without our help.
+ *
+ * Return: 0; -1 when there are too many or the tree is too large, and then
+ * changes by descriptor have to be trapped. What was mounted stays.
+ */
+int seal_denied(struct broker *b);
+
 /* --- the acts --- */
 struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t flags, uint64_t mode,
 		      uint64_t resolve);

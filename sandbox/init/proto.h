@@ -7,9 +7,11 @@
  * the "blob": a struct blob_head, then the sections it points to.
  *
  *	stage → supervisor	MSG_LISTENERS (fds), MSG_NOTIFY (fd), MSG_FAIL
- *	supervisor → stage	MSG_GO
- *	supervisor → broker	MSG_START (fds)
- *	broker → supervisor	MSG_READY, MSG_VIOLATION, MSG_CALLER, MSG_FAIL
+ *	supervisor → stage	MSG_FILTER, MSG_GO
+ *	supervisor → broker	MSG_JOIN (fds), MSG_SERVE (fd)
+ *	broker → supervisor	MSG_JOINED, MSG_READY, MSG_VIOLATION, MSG_CALLER, MSG_FAIL
+ *
+ * In order: LISTENERS, JOIN, JOINED, FILTER, NOTIFY, SERVE, READY, GO.
  *
  * End of file from the stage after MSG_GO, without MSG_FAIL, means the command
  * was executed.
@@ -52,16 +54,26 @@ struct blob_head {
 	uint32_t rules_off, n_rules;	/* array of uint32_t offsets of texts for names_add() */
 	uint32_t reads_off, n_reads;	/* the same: what may not be read; used where reads are notified */
 	uint32_t sockets_off, n_sockets;	/* the same: paths of allowed unix sockets */
-	uint32_t filter_off, n_filter;	/* array of struct sock_filter */
+	/* two arrays of struct sock_filter: changes by descriptor trapped as well, or spared */
+	uint32_t filter_off[2], n_filter[2];
+	uint32_t may_seal;		/* 1: all that is writable is private, so sealing makes up for the spared */
 	uint32_t listen_proxies;	/* 1: open the two proxy listeners */
 	/* rlimits of the command; 0: leave */
 	uint64_t limit_cpu_s, limit_memory, limit_file, limit_pids, limit_files;
 };
 
-enum msg_type { MSG_LISTENERS = 1, MSG_NOTIFY, MSG_GO, MSG_START, MSG_READY, MSG_VIOLATION, MSG_CALLER, MSG_FAIL };
+enum msg_type { MSG_LISTENERS = 1, MSG_NOTIFY, MSG_FILTER, MSG_GO, MSG_JOIN, MSG_JOINED, MSG_SERVE, MSG_READY, MSG_VIOLATION, MSG_CALLER, MSG_FAIL };
 
 struct msg_plain {
 	uint32_t type;
+};
+
+/* MSG_JOINED and MSG_FILTER: which of the two filters is enough. */
+enum { FILTER_ALL, FILTER_SPARED };
+
+struct msg_filter {
+	uint32_t type;
+	uint32_t which;
 };
 
 /* What could not be done: "cannot <what>: <strerror(sys)>". */
@@ -72,8 +84,8 @@ struct msg_fail {
 	char what[256];
 };
 
-/* Descriptors of MSG_START, in this order. */
-enum start_fd { START_NOTIFY, START_NETNS, START_MNTNS, START_BLOB, START_NUM };
+/* Descriptors of MSG_JOIN, in this order. */
+enum join_fd { JOIN_NETNS, JOIN_MNTNS, JOIN_BLOB, JOIN_NUM };
 
 /* Texts follow the struct, each NUL-terminated, in the order of violation_text. */
 enum violation_text { VT_TARGET, VT_RESOLVED, VT_RULE, VT_COMM, VT_EXE, VT_NUM };

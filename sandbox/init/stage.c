@@ -29,6 +29,7 @@ struct stage {
 	int blob_fd;
 	const struct blob_head *blob;
 	char *const *argv;
+	uint32_t filter;	/* which of the plan's two */
 };
 
 struct step {
@@ -207,8 +208,8 @@ static int restrict_paths(struct stage *s)
 static int filter_calls(struct stage *s)
 {
 	struct sock_fprog prog = {
-		.len = (unsigned short)s->blob->n_filter,
-		.filter = (void *)(size_t)((const char *)s->blob + s->blob->filter_off),
+		.len = (unsigned short)s->blob->n_filter[s->filter],
+		.filter = (void *)(size_t)((const char *)s->blob + s->blob->filter_off[s->filter]),
 	};
 	struct msg_plain m = { .type = MSG_NOTIFY };
 	unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
@@ -220,6 +221,19 @@ static int filter_calls(struct stage *s)
 	if (fd < 0 || wire_send(s->ctl, &m, sizeof(m), &fd, 1) < 0)
 		return -1;
 	close(fd);
+	return 0;
+}
+
+/* Should: come once the broker has looked at the tree. */
+static int hear_which_filter(struct stage *s)
+{
+	struct msg_filter m;
+
+	if (wire_recv(s->ctl, &m, sizeof(m), NULL, 0) != sizeof(m) || m.type != MSG_FILTER || m.which > FILTER_SPARED) {
+		errno = EPROTO;
+		return -1;
+	}
+	s->filter = m.which;
 	return 0;
 }
 
@@ -249,8 +263,9 @@ static const struct step steps[] = {
 	{ "set no_new_privs", no_new_privs },
 	{ "close descriptors", close_others },
 	{ "restrict paths with Landlock", restrict_paths },
+	{ "hear from the supervisor", hear_which_filter },
 	{ "filter system calls", filter_calls },
-	{ "hear from the supervisor", wait_for_go },
+	{ "hear from the supervisor again", wait_for_go },
 };
 
 int stage_main(int ctl, int blob_fd, char *const argv[])

@@ -8,6 +8,7 @@
 #define SANDBOX_INIT_SYS_H
 
 #include <stdint.h>
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -73,6 +74,37 @@ static inline int sys_pidfd_getfd(int pidfd, int fd)
 static inline int sys_close_range(unsigned int first, unsigned int last, unsigned int flags)
 {
 	return (int)syscall(436, first, last, flags);
+}
+
+/* mount(2)'s newer family: work on a descriptor before anything is in place. */
+#ifndef OPEN_TREE_CLONE
+#define OPEN_TREE_CLONE 1
+#define OPEN_TREE_CLOEXEC O_CLOEXEC
+#endif
+#ifndef MOVE_MOUNT_F_EMPTY_PATH
+#define MOVE_MOUNT_F_EMPTY_PATH 4
+#endif
+#ifndef MOUNT_ATTR_RDONLY
+#define MOUNT_ATTR_RDONLY 1
+#endif
+
+struct mount_attr_ro {
+	uint64_t attr_set, attr_clr, propagation, userns_fd;
+};
+
+static inline int sys_open_tree(int dir, const char *path, unsigned int flags)
+{
+	return (int)syscall(428, dir, path, flags);
+}
+
+static inline int sys_move_mount(int from, const char *from_path, int to, const char *to_path, unsigned int flags)
+{
+	return (int)syscall(429, from, from_path, to, to_path, flags);
+}
+
+static inline int sys_mount_setattr(int fd, const char *path, unsigned int flags, const struct mount_attr_ro *attr)
+{
+	return (int)syscall(442, fd, path, flags, attr, sizeof(*attr));
 }
 
 #endif

@@ -122,7 +122,8 @@ const struct blob_head *wire_blob(int fd)
 	    !zones_ok(b) || !texts_ok(b, b->rules_off, b->n_rules) ||
 	    !texts_ok(b, b->reads_off, b->n_reads) ||
 	    !texts_ok(b, b->sockets_off, b->n_sockets) ||
-	    !range_ok(b, b->filter_off, b->n_filter, sizeof(struct sock_filter)))
+	    !range_ok(b, b->filter_off[0], b->n_filter[0], sizeof(struct sock_filter)) ||
+	    !range_ok(b, b->filter_off[1], b->n_filter[1], sizeof(struct sock_filter)))
 		return NULL;
 	close(fd);
 	return b;

@@ -117,7 +117,7 @@ static void compile(unsigned int flags, struct buf *bpf)
 
 /* --- what must come out --- */
 
-#define USUAL (CALLS_FILES | CALLS_SOCKETS)
+#define USUAL (CALLS_FILES | CALLS_SOCKETS | CALLS_BY_FD)
 #define HIGH 0x100000000ull
 
 struct expectation {
@@ -154,6 +154,10 @@ static const struct expectation expectations[] = {
 	{ "truncate", USUAL, SYS_truncate, { 0 }, NOTIFY },
 	{ "ftruncate", USUAL, SYS_ftruncate, { 0 }, ALLOW },
 	{ "fchmod", USUAL, SYS_fchmod, { 0 }, NOTIFY },
+	{ "fchmod where mounts hold", CALLS_FILES, SYS_fchmod, { 0 }, ALLOW },
+	{ "futimens where mounts hold", CALLS_FILES, SYS_utimensat, { 3, 0 }, ALLOW },
+	{ "utimensat by path", CALLS_FILES, SYS_utimensat, { 3, 0x1000 }, NOTIFY },
+	{ "utimensat by a path whose low half is zero", CALLS_FILES, SYS_utimensat, { 3, 0x100000000 }, NOTIFY },
 	{ "fchmodat2 by number", USUAL, 452, { 0 }, NOTIFY },
 	{ "setxattrat by number", USUAL, 463, { 0 }, NOTIFY },
 	{ "removexattrat by number", USUAL, 466, { 0 }, NOTIFY },
