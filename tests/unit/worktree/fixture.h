@@ -74,7 +74,7 @@ static inline int make_temp(void **state)
 	char home[80];
 
 	(void)state;
-	strcpy(T, "/tmp/agate-wt-XXXXXX");
+	snprintf(T, sizeof(T), "%s/agate-wt-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
 	if (!mkdtemp(T))
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(vars); i++)

@@ -403,29 +403,29 @@ static void index_versions_and_split_indexes_are_carried(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, make_temp, remove_temp)
+#define U(name) cmocka_unit_test_setup_teardown(name, make_temp, remove_temp)
 	const struct CMUnitTest tests[] = {
-		T(the_copy_is_complete_and_the_original_untouched),
-		T(git_works_in_the_copy_and_sees_the_same_state),
-		T(the_first_status_does_not_read_clean_files),
-		T(without_a_repository_the_directory_is_copied),
-		T(an_unborn_branch_stays_unborn),
-		T(a_detached_head_is_the_base),
-		T(a_linked_worktree_can_be_the_source),
-		T(submodules_work_inside),
-		T(a_submodule_can_be_the_source),
-		T(odd_names_and_files_survive),
-		T(a_very_deep_tree_is_copied_and_discarded),
-		T(our_own_directories_are_left_out),
-		T(a_workspace_can_be_opened_again),
-		T(a_failure_leaves_nothing_behind),
-		T(strategies_that_are_not_there_say_so),
-		T(in_place_is_the_directory_itself),
-		T(a_merge_in_progress_is_carried),
-		T(secrets_of_the_configuration_stay_outside),
-		T(a_branch_called_agate_does_not_stand_in_the_way),
-		T(alternates_of_the_source_are_bound_too),
-		T(index_versions_and_split_indexes_are_carried),
+		U(the_copy_is_complete_and_the_original_untouched),
+		U(git_works_in_the_copy_and_sees_the_same_state),
+		U(the_first_status_does_not_read_clean_files),
+		U(without_a_repository_the_directory_is_copied),
+		U(an_unborn_branch_stays_unborn),
+		U(a_detached_head_is_the_base),
+		U(a_linked_worktree_can_be_the_source),
+		U(submodules_work_inside),
+		U(a_submodule_can_be_the_source),
+		U(odd_names_and_files_survive),
+		U(a_very_deep_tree_is_copied_and_discarded),
+		U(our_own_directories_are_left_out),
+		U(a_workspace_can_be_opened_again),
+		U(a_failure_leaves_nothing_behind),
+		U(strategies_that_are_not_there_say_so),
+		U(in_place_is_the_directory_itself),
+		U(a_merge_in_progress_is_carried),
+		U(secrets_of_the_configuration_stay_outside),
+		U(a_branch_called_agate_does_not_stand_in_the_way),
+		U(alternates_of_the_source_are_bound_too),
+		U(index_versions_and_split_indexes_are_carried),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
