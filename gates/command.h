@@ -87,7 +87,7 @@ struct verdict {
 	char reason[256];		/* one line for a person; empty only on ALLOW; control bytes masked */
 	char rule[64];			/* which rule decided: "deny-list sudo", "plan unknown program", ... */
 	size_t span_start, span_end;	/* what the reason is about, bytes of the line; end is exclusive */
-	struct effect *effects;		/* in the order found, repeats dropped, at most 256; the verdict's */
+	struct effect *effects;		/* in the order found, repeats dropped, cut at some 256; the verdict's */
 	size_t effects_n;
 };
 

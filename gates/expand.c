@@ -1,0 +1,652 @@
+/*
+ * Words become arguments, as bash would make them, as far as that can be known
+ * without running anything. Substitutions met on the way are walked: expanding
+ * a word is also running what stands in it.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "gates/judge.h"
+#include "gates/shell_internal.h"
+
+#define MAX_BRACES 256u
+
+/* --- variables --- */
+
+const struct var *var_find(const struct judge *j, const char *name)
+{
+	for (const struct var *v = j->sh.vars; v; v = v->next)
+		if (!strcmp(v->name, name))
+			return v;
+	return NULL;
+}
+
+static struct var *var_push(struct judge *j, const char *name, enum value_kind kind)
+{
+	struct var *v = ARENA_NEW(j->arena, struct var);
+
+	v->name = name;
+	v->kind = kind;
+	v->value = "";
+	v->next = (struct var *)j->sh.vars;
+	j->sh.vars = v;
+	return v;
+}
+
+void var_set(struct judge *j, const char *name, enum value_kind kind, const char *value)
+{
+	var_push(j, name, kind)->value = value;
+}
+
+void var_set_list(struct judge *j, const char *name, const struct args *items)
+{
+	var_push(j, name, VALUE_LIST)->items = items;
+}
+
+void var_set_arg(struct judge *j, const char *name, const struct arg *a)
+{
+	if (a->is_known)
+		var_set(j, name, VALUE_KNOWN, a->text);
+	else
+		var_set(j, name, a->is_number ? VALUE_NUMBER : a->is_operand ? VALUE_PATHS : VALUE_UNKNOWN, "");
+}
+
+/* Parameters that are digits whatever happens. */
+static const char *const number_names[] = {
+	"#", "?", "$", "!", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID", "COLUMNS",
+	"LINES", "EPOCHSECONDS", "OPTIND", "SHLVL", "HISTCMD", "BASH_SUBSHELL", NULL
+};
+
+static bool is_number_name(const char *name)
+{
+	for (const char *const *n = number_names; *n; n++)
+		if (!strcmp(*n, name))
+			return true;
+	return false;
+}
+
+/* --- a word being put together --- */
+
+struct field {
+	struct judge *j;
+	struct args *out;
+	struct bytes text;
+	struct arg arg;		/* flags so far */
+	bool has_any;		/* something, if only quotes, is there */
+	bool all_number;
+	bool splits;		/* fields may be ended by blanks in values */
+};
+
+static void field_start(struct field *f, const struct word *w)
+{
+	f->text = (struct bytes){ 0 };
+	f->arg = (struct arg){ .is_known = true, .start = w->start, .end = w->end };
+	f->has_any = false;
+	f->all_number = true;
+}
+
+static void field_end(struct field *f)
+{
+	struct arg *a = &f->arg;
+
+	if (!f->has_any)
+		return;
+	a->text = f->text.s ? f->text.s : "";
+	if (!a->is_known) {
+		a->is_number = f->all_number;
+		if (a->text[0] != PLACE_HOLE)
+			a->is_operand = a->text[0] != '-';
+		a->is_operand |= a->is_number;
+	}
+	args_add(f->j, f->out, *a);
+	f->has_any = false;
+}
+
+static void field_next(struct field *f)
+{
+	struct word w = { .start = f->arg.start, .end = f->arg.end };
+
+	field_end(f);
+	field_start(f, &w);
+}
+
+static void add_text(struct field *f, const char *s, size_t len, bool may_glob)
+{
+	bytes_add(f->j->arena, &f->text, s, len);
+	f->has_any = true;
+	for (size_t i = 0; i < len; i++) {
+		f->all_number &= isdigit((unsigned char)s[i]) != 0;
+		if (may_glob && (s[i] == '*' || s[i] == '?' || s[i] == '['))
+			f->arg.is_glob = true;
+	}
+}
+
+static void add_unknown(struct field *f, enum value_kind kind, bool is_quoted)
+{
+	if (!f->text.len)
+		f->arg.is_operand = kind == VALUE_PATHS || kind == VALUE_NUMBER;
+	bytes_addc(f->j->arena, &f->text, PLACE_HOLE);
+	f->has_any = true;
+	f->arg.is_known = false;
+	f->all_number &= kind == VALUE_NUMBER;
+	if (!is_quoted && kind != VALUE_NUMBER)
+		f->arg.may_split = true;
+}
+
+/* A known value; unquoted it is cut at blanks and may hold a pattern. */
+static void add_value(struct field *f, const char *value, bool is_quoted)
+{
+	if (is_quoted || !f->splits) {
+		add_text(f, value, strlen(value), !is_quoted);
+		f->has_any |= is_quoted;
+		return;
+	}
+	while (*value) {
+		size_t n = strcspn(value, " \t\n");
+
+		if (n)
+			add_text(f, value, n, true);
+		value += n;
+		if (*value) {
+			field_next(f);
+			value += strspn(value, " \t\n");
+		}
+	}
+}
+
+static void add_arg(struct field *f, const struct arg *a, bool is_quoted)
+{
+	if (a->is_known && !a->is_glob)
+		add_value(f, a->text, is_quoted);
+	else if (a->is_known)
+		add_text(f, a->text, strlen(a->text), !is_quoted);
+	else
+		add_unknown(f, a->is_number ? VALUE_NUMBER : a->is_operand ? VALUE_PATHS : VALUE_UNKNOWN,
+			    is_quoted && !a->may_split);
+}
+
+static void add_list(struct field *f, const struct args *items, size_t first, bool is_quoted)
+{
+	for (size_t i = first; i < items->n; i++) {
+		if (i > first)
+			field_next(f);
+		add_arg(f, &items->v[i], is_quoted);
+	}
+}
+
+/* --- substitutions --- */
+
+/* Walk a script that a subshell runs; what it sets stays in it. */
+static void walk_apart(struct judge *j, const struct node *script)
+{
+	struct shell saved = j->sh;
+
+	walk_node(j, script);
+	j->sh = saved;
+}
+
+static void command_part(struct field *f, const struct part *p)
+{
+	const char *text = "";
+	enum value_kind kind = output_after(f->j, p->script, VALUE_UNKNOWN, &text);
+
+	walk_apart(f->j, p->script);
+	if (kind == VALUE_KNOWN)
+		add_value(f, text, p->quoted);
+	else
+		add_unknown(f, kind, p->quoted);
+}
+
+/* Lines come from anywhere: the environment's values are not known, but agate chose them. */
+static void plain_param(struct field *f, const struct part *p)
+{
+	struct judge *j = f->j;
+	const struct var *v = var_find(j, p->text);
+	const char *name = p->text;
+
+	if (v && v->kind == VALUE_KNOWN)
+		add_value(f, v->value, p->quoted);
+	else if (v && v->kind == VALUE_LIST)
+		v->items->n ? add_arg(f, &v->items->v[0], p->quoted) : (void)0;
+	else if (v)
+		add_unknown(f, v->kind, p->quoted);
+	else if (isdigit((unsigned char)name[0]) && j->sh.params)
+		(size_t)atoi(name) < j->sh.params->n ? add_arg(f, &j->sh.params->v[atoi(name)], p->quoted) : (void)0;
+	else if ((!strcmp(name, "@") || !strcmp(name, "*")) && j->sh.params)
+		add_list(f, j->sh.params, 1, p->quoted);
+	else if (!strcmp(name, "HOME") && j->req->home)
+		add_value(f, j->req->home, p->quoted);
+	else if (!strcmp(name, "PWD") && j->sh.cwd)
+		add_value(f, j->sh.cwd, p->quoted);
+	else
+		add_unknown(f, is_number_name(name) ? VALUE_NUMBER : VALUE_UNKNOWN,
+			    p->quoted && strcmp(name, "@") != 0);
+}
+
+static void note_secret_name(struct judge *j, const struct part *p, const struct arg *at)
+{
+	if (!var_find(j, p->text) && place_is_secret_name(p->text))
+		judge_note(j, at, EFFECT_SECRET_ACCESS, PLACE_SECRET, p->text, CHANGES, "secret",
+			   "'$%s' is a credential by its name", p->text);
+}
+
+/* ${a[i]}: all items, or what a subscript picks, which is arithmetic. */
+static void indexed_param(struct field *f, const struct part *p)
+{
+	const struct var *v = var_find(f->j, p->text);
+	const char *index = word_literal(f->j->arena, p->index);
+	bool is_all = index && (!strcmp(index, "@") || !strcmp(index, "*"));
+
+	if (!is_all && !(v && v->kind == VALUE_ASSOC))
+		expand_arith(f->j, p->index);
+	else if (!is_all)
+		expand_one(f->j, p->index);
+	if (is_all && v && v->kind == VALUE_LIST && !*p->op)
+		add_list(f, v->items, 0, p->quoted);
+	else if (!strncmp(p->op, "len", 3))
+		add_unknown(f, VALUE_NUMBER, true);
+	else if (p->op[0] == '!')	/* ${!a[@]}: the subscripts */
+		add_unknown(f, v && v->kind == VALUE_ASSOC ? VALUE_UNKNOWN : VALUE_NUMBER, p->quoted && !is_all);
+	else
+		add_unknown(f, v && v->kind == VALUE_PATHS ? VALUE_PATHS : VALUE_UNKNOWN, p->quoted && !is_all);
+}
+
+/* ${x:-word} and kin: the value if there is one, else the word. */
+static void default_param(struct field *f, const struct part *p)
+{
+	const struct var *v = var_find(f->j, p->text);
+	const char *op = p->op[0] == ':' ? p->op + 1 : p->op;
+	struct arg word = expand_one(f->j, p->arg);
+
+	if (*op == '=')
+		var_set(f->j, p->text, VALUE_UNKNOWN, "");
+	if (v && v->kind == VALUE_KNOWN && (*v->value || p->op[0] != ':')) {
+		*op == '+' ? add_arg(f, &word, p->quoted) : add_value(f, v->value, p->quoted);
+	} else if (v && v->kind == VALUE_KNOWN) {
+		*op == '+' ? (void)0 : add_arg(f, &word, p->quoted);
+	} else {
+		add_unknown(f, VALUE_UNKNOWN, p->quoted);
+	}
+}
+
+static void param_part(struct field *f, const struct part *p)
+{
+	const char *op = p->op;
+
+	note_secret_name(f->j, p, &f->arg);
+	if (op[0] == '!' || !strncmp(op, "len", 3) || p->index) {
+		if (p->arg)
+			expand_one(f->j, p->arg);
+		if (p->index)
+			indexed_param(f, p);
+		else
+			add_unknown(f, op[0] == '!' ? VALUE_UNKNOWN : VALUE_NUMBER, p->quoted);
+	} else if (!*op) {
+		plain_param(f, p);
+	} else if (!strcmp(op, ":")) {
+		expand_arith(f->j, p->arg);
+		add_unknown(f, VALUE_UNKNOWN, p->quoted);
+	} else if (strchr(":-=?+", op[0])) {
+		default_param(f, p);
+	} else {
+		struct arg word = expand_one(f->j, p->arg);
+
+		/* ${x@P} expands the value once more, as a prompt. */
+		if (!strcmp(op, "@") && !(word.is_known && !strpbrk(word.text, "P")))
+			judge_unknown(f->j, p->text, &f->arg, "is expanded a second time, which can run commands");
+		add_unknown(f, VALUE_UNKNOWN, p->quoted);
+	}
+}
+
+/* --- tilde --- */
+
+/* Adds what "~", "~/x" or "~user" at the start of @s stands for; how many bytes of @s that took. */
+static size_t add_tilde(struct field *f, const char *s, size_t len, bool is_whole)
+{
+	struct judge *j = f->j;
+	size_t n = 0;
+
+	while (n < len && s[n] != '/')
+		n++;
+	if (n == len && !is_whole)
+		return 0;
+	if (n == 1 && j->req->home) {
+		add_text(f, j->req->home, strlen(j->req->home), false);
+	} else if (n == 2 && s[1] == '+' && j->sh.cwd) {
+		add_text(f, j->sh.cwd, strlen(j->sh.cwd), false);
+	} else if (n > 1 && shell_is_name(s + 1, n - 1)) {
+		const char *dir = arena_printf(j->arena, n == 5 && !strncmp(s + 1, "root", 4) ? "/%.*s" : "/home/%.*s",
+					       (int)(n - 1), s + 1);
+
+		add_text(f, dir, strlen(dir), false);
+	} else {
+		add_unknown(f, VALUE_PATHS, true);
+	}
+	return n;
+}
+
+static void text_part(struct field *f, const struct part *p, bool is_first)
+{
+	const char *s = p->text;
+	size_t len = p->len, n;
+
+	if (is_first && !p->quoted && len && s[0] == '~') {
+		n = add_tilde(f, s, len, !p->next);
+		s += n;
+		len -= n;
+	}
+	add_text(f, s, len, !p->quoted);
+	f->has_any |= p->quoted || len;
+}
+
+static void add_parts(struct field *f, const struct part *parts)
+{
+	for (const struct part *p = parts; p; p = p->next) {
+		switch (p->kind) {
+		case PART_TEXT:
+			text_part(f, p, p == parts);
+			break;
+		case PART_PARAM:
+			param_part(f, p);
+			break;
+		case PART_COMMAND:
+			command_part(f, p);
+			break;
+		case PART_PROCESS:
+			walk_apart(f->j, p->script);
+			add_text(f, "/dev/fd/63", 10, false);
+			break;
+		case PART_ARITH:
+			expand_arith(f->j, p->arg);
+			add_unknown(f, VALUE_NUMBER, true);
+			break;
+		}
+	}
+}
+
+/* --- braces --- */
+
+/* Parts with unquoted "{", "," and "}" standing alone, so that they can be matched up. */
+static struct part *isolate_braces(struct arena *a, const struct part *parts)
+{
+	struct part *first = NULL, **tail = &first;
+
+	for (; parts; parts = parts->next) {
+		const char *s = parts->text;
+		size_t left = parts->kind == PART_TEXT && !parts->quoted ? parts->len : 0;
+
+		if (!left) {
+			*tail = ARENA_NEW(a, struct part);
+			**tail = *parts;
+			(*tail)->next = NULL;
+			tail = &(*tail)->next;
+		}
+		while (left) {
+			size_t n = strcspn(s, "{,}");
+
+			n = n ? n : 1;
+			*tail = ARENA_NEW(a, struct part);
+			**tail = *parts;
+			(*tail)->text = arena_dup(a, s, n);
+			(*tail)->len = n;
+			(*tail)->next = NULL;
+			tail = &(*tail)->next;
+			s += n;
+			left -= n;
+		}
+	}
+	return first;
+}
+
+static bool is_brace(const struct part *p, char c)
+{
+	return p->kind == PART_TEXT && !p->quoted && p->len == 1 && p->text[0] == c;
+}
+
+/* The "}" that ends the "{" at @open, if a comma stands between at its level, or a range. */
+static const struct part *brace_end(const struct part *open)
+{
+	const struct part *inner = open->next;
+	bool has_comma = false;
+	int depth = 0;
+
+	for (const struct part *p = open; p; p = p->next) {
+		depth += is_brace(p, '{') ? 1 : is_brace(p, '}') ? -1 : 0;
+		has_comma |= depth == 1 && is_brace(p, ',');
+		if (depth)
+			continue;
+		if (!has_comma && !(inner && inner->next == p && inner->kind == PART_TEXT && strstr(inner->text, "..")))
+			return NULL;
+		return p;
+	}
+	return NULL;
+}
+
+static struct part *copy_until(struct arena *a, const struct part *p, const struct part *end, struct part *rest)
+{
+	struct part *first = NULL, **tail = &first;
+
+	for (; p && p != end; p = p->next) {
+		*tail = ARENA_NEW(a, struct part);
+		**tail = *p;
+		(*tail)->next = NULL;
+		tail = &(*tail)->next;
+	}
+	*tail = rest;
+	return first;
+}
+
+struct braces {
+	struct judge *j;
+	const struct word *w;
+	struct part **v;	/* the words found */
+	size_t n;
+};
+
+static void brace_words(struct braces *b, struct part *parts, unsigned int depth);
+
+static struct part *range_item(struct braces *b, long at, bool is_char, struct part *rest)
+{
+	struct part *p = ARENA_NEW(b->j->arena, struct part);
+
+	p->op = "";
+	p->quoted = true;
+	p->text = is_char ? arena_printf(b->j->arena, "%c", (int)at) : arena_printf(b->j->arena, "%ld", at);
+	p->len = strlen(p->text);
+	p->next = rest;
+	return p;
+}
+
+/* {1..9}, {a..e}; false when it is none. A long one is cut: what matters are its kind and its ends. */
+static bool brace_range(struct braces *b, struct part *parts, const struct part *open, const struct part *end,
+			unsigned int depth)
+{
+	const char *s = open->next->text, *dots = strstr(s, "..");
+	bool is_char = isalpha((unsigned char)s[0]) && dots == s + 1 && isalpha((unsigned char)dots[2]) && !dots[3];
+	char *stop;
+	long from = is_char ? s[0] : strtol(s, &stop, 10), to, step;
+
+	if (!is_char && (stop != dots || stop == s))
+		return false;
+	to = is_char ? dots[2] : strtol(dots + 2, &stop, 10);
+	if (!is_char && *stop && strncmp(stop, "..", 2))
+		return false;
+	step = from <= to ? 1 : -1;
+	for (long at = from; b->n < MAX_BRACES; at += step) {
+		struct part *rest = copy_until(b->j->arena, end->next, NULL, NULL);
+
+		brace_words(b, copy_until(b->j->arena, parts, open, range_item(b, at, is_char, rest)), depth + 1);
+		if (at == to)
+			break;
+	}
+	return true;
+}
+
+static void brace_words(struct braces *b, struct part *parts, unsigned int depth)
+{
+	struct arena *a = b->j->arena;
+	const struct part *open, *end = NULL, *item;
+	int level = 0;
+
+	for (open = parts; open; open = open->next)
+		if (is_brace(open, '{') && (end = brace_end(open)))
+			break;
+	if (b->n >= MAX_BRACES || depth > 16)
+		return;
+	if (!open) {
+		b->v[b->n++] = parts;
+		return;
+	}
+	if (open->next->next == end && strstr(open->next->text, "..") && brace_range(b, parts, open, end, depth))
+		return;
+	item = open->next;
+	for (const struct part *p = open->next;; p = p->next) {
+		level += is_brace(p, '{') ? 1 : 0;
+		if ((p == end || is_brace(p, ',')) && !level) {
+			struct part *rest = copy_until(a, end->next, NULL, NULL);
+
+			brace_words(b, copy_until(a, parts, open, copy_until(a, item, p, rest)), depth + 1);
+			item = p->next;
+		}
+		if (p == end)
+			break;
+		level -= is_brace(p, '}') ? 1 : 0;
+	}
+}
+
+static bool may_have_braces(const struct word *w)
+{
+	for (const struct part *p = w->parts; p; p = p->next)
+		if (p->kind == PART_TEXT && !p->quoted && memchr(p->text, '{', p->len))
+			return true;
+	return false;
+}
+
+/* --- whole words --- */
+
+static void expand_parts(struct judge *j, const struct word *w, const struct part *parts, struct args *ret)
+{
+	struct field f = { .j = j, .out = ret, .splits = true };
+
+	field_start(&f, w);
+	add_parts(&f, parts);
+	field_end(&f);
+}
+
+void expand_words(struct judge *j, const struct word *list, struct args *ret)
+{
+	for (const struct word *w = list; w; w = w->next) {
+		if (may_have_braces(w)) {
+			struct braces b = { .j = j, .w = w };
+
+			b.v = arena_alloc(j->arena, MAX_BRACES * sizeof(struct part *));
+			brace_words(&b, isolate_braces(j->arena, w->parts), 0);
+			for (size_t i = 0; i < b.n; i++)
+				expand_parts(j, w, b.v[i], ret);
+			if (b.n >= MAX_BRACES)
+				args_add(j, ret, (struct arg){ .text = "\001", .may_split = true,
+							       .start = w->start, .end = w->end });
+		} else {
+			expand_parts(j, w, w->parts, ret);
+		}
+	}
+}
+
+struct arg expand_one(struct judge *j, const struct word *w)
+{
+	struct args out = { 0 };
+	struct field f = { .j = j, .out = &out };
+
+	if (!w)
+		return (struct arg){ .text = "", .is_known = true };
+	field_start(&f, w);
+	add_parts(&f, w->parts);
+	f.has_any = true;
+	field_end(&f);
+	if (out.n == 1)
+		return out.v[0];
+	/* "$@" and arrays: joined somehow. */
+	return (struct arg){ .text = "\001", .start = w->start, .end = w->end };
+}
+
+/* --- arithmetic --- */
+
+static void unsafe_value(struct judge *j, const char *name, const struct arg *at)
+{
+	judge_unknown(j, name, at, "is used as arithmetic, where a value such as a[$(cmd)] runs commands");
+}
+
+static void check_name(struct judge *j, const char *name, const struct arg *at)
+{
+	const struct var *v = var_find(j, name);
+
+	if (!v || v->kind == VALUE_NUMBER || v->kind == VALUE_ASSOC)
+		return;
+	/* A known value is read in its turn; cut it short at names, which could go in circles. */
+	if (v->kind == VALUE_KNOWN && !strpbrk(v->value, "$`[") && j->calls < 32) {
+		j->calls++;
+		if (*v->value && strcmp(v->value, name))
+			expand_arith_text(j, v->value, at);
+		j->calls--;
+	} else {
+		unsafe_value(j, name, at);
+	}
+}
+
+/* An operator that writes to the name before it. */
+static bool is_assignment(const char *s)
+{
+	s += strspn(s, " \t\n");
+	if (!strncmp(s, "++", 2) || !strncmp(s, "--", 2))
+		return true;
+	if (s[0] == '=' && s[1] != '=')
+		return true;
+	return *s && strchr("+-*/%&|^", *s) && s[1] == '=';
+}
+
+void expand_arith_text(struct judge *j, const char *text, const struct arg *at)
+{
+	for (const char *s = text; *s;) {
+		size_t n = 0;
+
+		while (s[n] == '_' || ((unsigned char)s[n] < 128 && isalnum((unsigned char)s[n])))
+			n++;
+		if (n && !isdigit((unsigned char)*s)) {
+			const char *name = arena_dup(j->arena, s, n);
+
+			if (is_assignment(s + n))
+				var_set(j, name, VALUE_NUMBER, "");
+			else
+				check_name(j, name, at);
+		} else if (*s == '`' || (*s == '$' && s[1] == '(')) {
+			unsafe_value(j, text, at);
+			return;
+		}
+		s += n ? n : 1;
+	}
+}
+
+void expand_arith(struct judge *j, const struct word *w)
+{
+	struct arg at = { .text = "", .start = w->start, .end = w->end };
+
+	for (const struct part *p = w->parts; p; p = p->next) {
+		struct part alone = *p;
+		struct word word = { .parts = &alone, .start = w->start, .end = w->end };
+		struct arg value;
+
+		if (p->kind == PART_TEXT) {
+			expand_arith_text(j, p->text, &at);
+			continue;
+		}
+		alone.next = NULL;
+		alone.quoted = true;
+		value = expand_one(j, &word);
+		if (value.is_known)
+			expand_arith_text(j, value.text, &at);
+		else if (!value.is_number && !(p->kind == PART_PARAM && !var_find(j, p->text) && !*p->op))
+			unsafe_value(j, p->kind == PART_PARAM ? p->text : "$(...)", &at);
+	}
+}

@@ -1,0 +1,278 @@
+/*
+ * What bash does itself, without starting a program.
+ */
+#include <string.h>
+
+#include "gates/options.h"
+#include "gates/shell_internal.h"
+
+/* A variable's name given as a word. "a[$(cmd)]" as one runs cmd. */
+static void check_var_name(struct judge *j, const char *who, const struct arg *a, bool is_set)
+{
+	if (!a->is_known || !shell_is_name(a->text, strlen(a->text))) {
+		judge_unknown(j, who, a, "gets a variable's name with more to it, which can run commands");
+		return;
+	}
+	if (is_set)
+		var_set(j, a->text, VALUE_UNKNOWN, "");
+}
+
+static void check_names(struct judge *j, const struct program *row, struct parsed *p)
+{
+	const struct opt *array = opt_find(p, "a");
+
+	(void)row;
+	if (array && array->has_value)
+		check_var_name(j, p->who, &array->value, true);
+	for (size_t i = 0; i < p->operands.n; i++)
+		check_var_name(j, p->who, &p->operands.v[i], true);
+}
+
+static void check_getopts(struct judge *j, const struct program *row, struct parsed *p)
+{
+	(void)row;
+	if (p->operands.n > 1)
+		check_var_name(j, p->who, &p->operands.v[1], true);
+}
+
+static void check_unset(struct judge *j, const struct program *row, struct parsed *p)
+{
+	(void)row;
+	for (size_t i = 0; i < p->operands.n; i++)
+		check_var_name(j, p->who, &p->operands.v[i], false);
+}
+
+static void check_printf(struct judge *j, const struct program *row, struct parsed *p)
+{
+	const struct opt *v = opt_find(p, "v");
+
+	(void)row;
+	if (v && v->has_value)
+		check_var_name(j, p->who, &v->value, true);
+}
+
+/* test -v reads a subscript; the rest only looks. */
+static void check_test(struct judge *j, const struct program *row, struct parsed *p)
+{
+	(void)row;
+	for (size_t i = 0; i + 1 < p->operands.n; i++)
+		if (arg_is(&p->operands.v[i], "-v") || !p->operands.v[i].is_known)
+			if (p->operands.v[i].is_known)
+				check_var_name(j, p->who, &p->operands.v[i + 1], false);
+}
+
+static void check_cd(struct judge *j, const struct program *row, struct parsed *p)
+{
+	struct arg home = { .text = j->req->home ? j->req->home : "\001", .is_known = j->req->home != NULL };
+	const struct arg *to = p->operands.n ? &p->operands.v[0] : &home;
+
+	(void)row;
+	if (!to->is_known || to->is_glob || arg_is(to, "-")) {
+		j->sh.cwd = NULL;
+		return;
+	}
+	judge_path(j, p->who, to, USE_LOOK);
+	j->sh.cwd = to->text[0] == '/' || j->sh.cwd ? place_resolve(j->arena, j->sh.cwd, to->text) : NULL;
+}
+
+static void check_popd(struct judge *j, const struct program *row, struct parsed *p)
+{
+	(void)row;
+	(void)p;
+	j->sh.cwd = NULL;
+}
+
+static void dumps_variables(struct judge *j, const struct parsed *p)
+{
+	judge_note(j, p->name, EFFECT_SECRET_ACCESS, PLACE_SECRET, p->who, CHANGES, "secret",
+		   "'%s' shows all variables, credentials among them", p->who);
+}
+
+/* name=value as one word, where the reader saw no assignment. */
+static void declare_word(struct judge *j, const char *who, const struct arg *a, bool is_integer)
+{
+	const char *eq = strchr(a->text, '=');
+	size_t n = eq ? (size_t)(eq - a->text) : strlen(a->text);
+	struct arg value = *a;
+
+	if (!a->is_known || !shell_is_name(a->text, n)) {
+		judge_unknown(j, who, a, "gets a variable's name with more to it, which can run commands");
+		return;
+	}
+	if (!eq)
+		return;
+	value.text = eq + 1;
+	if (is_integer)
+		expand_arith_text(j, value.text, a);
+	var_set_arg(j, arena_dup(j->arena, a->text, n), &value);
+	env_assign(j, arena_dup(j->arena, a->text, n), &value, true);
+}
+
+static void check_declare(struct judge *j, const struct program *row, struct parsed *p)
+{
+	bool is_integer = opt_has(p, "i");
+
+	(void)row;
+	if (opt_has(p, "f F"))
+		return;
+	if (opt_has(p, "n"))
+		judge_unknown(j, p->who, p->name, "makes a name stand for another");
+	/* The reader took the assignments out, so "export A=1" has no operand either. */
+	if (!p->operands.n && (opt_has(p, "p x") || (!p->n_opts && j->n_assigns == 0)))
+		dumps_variables(j, p);
+	if (is_integer && j->n_assigns)
+		judge_unknown(j, p->who, p->name, "reads values as arithmetic");
+	for (size_t i = 0; i < p->operands.n; i++) {
+		const struct arg *a = &p->operands.v[i];
+
+		if (opt_has(p, "A") && a->is_known && shell_is_name(a->text, strlen(a->text)))
+			var_set(j, a->text, VALUE_ASSOC, "");
+		else
+			declare_word(j, p->who, a, is_integer);
+	}
+}
+
+/* set alone lists variables; with words it sets $1 and on. */
+static void check_set(struct judge *j, const struct program *row, struct parsed *p)
+{
+	(void)row;
+	if (!p->operands.n) {
+		dumps_variables(j, p);
+		return;
+	}
+	for (size_t i = 0; i < p->operands.n; i++) {
+		const struct arg *a = &p->operands.v[i];
+
+		if (arg_is(a, "--") || !a->is_known || (a->text[0] != '-' && a->text[0] != '+'))
+			j->sh.params = NULL;
+	}
+}
+
+static void check_eval(struct judge *j, const struct program *row, struct parsed *p)
+{
+	struct bytes line = { 0 };
+
+	(void)row;
+	for (size_t i = 0; i < p->operands.n; i++) {
+		const struct arg *a = &p->operands.v[i];
+
+		if (!a->is_known || a->is_glob) {
+			judge_unknown(j, p->who, a, "runs words only the running shell knows");
+			return;
+		}
+		bytes_add(j->arena, &line, a->text, strlen(a->text));
+		bytes_addc(j->arena, &line, ' ');
+	}
+	if (line.s)
+		walk_script(j, line.s, p->name, false);
+}
+
+static void check_let(struct judge *j, const struct program *row, struct parsed *p)
+{
+	(void)row;
+	for (size_t i = 0; i < p->operands.n; i++) {
+		const struct arg *a = &p->operands.v[i];
+
+		if (a->is_known)
+			expand_arith_text(j, a->text, a);
+		else if (!a->is_number)
+			judge_unknown(j, p->who, a, "reads words only the running shell knows as arithmetic");
+	}
+}
+
+/* An alias takes effect on the lines after it. */
+static void check_alias(struct judge *j, const struct program *row, struct parsed *p)
+{
+	(void)row;
+	for (size_t i = 0; i < p->operands.n; i++) {
+		const struct arg *a = &p->operands.v[i];
+		const char *eq = strchr(a->text, '=');
+
+		if (a->is_known && !eq)
+			continue;
+		judge_unknown(j, p->who, a, "changes what a name stands for");
+		if (a->is_known)
+			walk_script(j, eq + 1, a, false);
+	}
+}
+
+static void check_trap(struct judge *j, const struct program *row, struct parsed *p)
+{
+	(void)row;
+	if (p->operands.n < 2 || arg_is(&p->operands.v[0], "-"))
+		return;
+	apply_role(j, p->who, 'S', &p->operands, 0);
+}
+
+static void check_command(struct judge *j, const struct program *row, struct parsed *p)
+{
+	(void)row;
+	if (!opt_has(p, "v V") && p->operands.n)
+		apply_role(j, p->who, 'X', &p->operands, 0);
+}
+
+static void check_exec(struct judge *j, const struct program *row, struct parsed *p)
+{
+	(void)row;
+	if (p->operands.n)
+		apply_role(j, p->who, 'X', &p->operands, 0);
+}
+
+static void check_mapfile(struct judge *j, const struct program *row, struct parsed *p)
+{
+	static const struct arg name = { .text = "MAPFILE", .is_known = true };
+
+	(void)row;
+	check_var_name(j, p->who, p->operands.n ? &p->operands.v[0] : &name, true);
+}
+
+static void check_shopt(struct judge *j, const struct program *row, struct parsed *p)
+{
+	(void)row;
+	for (size_t i = 0; i < p->operands.n; i++)
+		if (arg_is(&p->operands.v[i], "expand_aliases"))
+			j->sh.has_aliases = true;
+}
+
+/* kill -0 and -l only ask. */
+static void check_kill(struct judge *j, const struct program *row, struct parsed *p)
+{
+	(void)row;
+	if (p->operands.n && (arg_is(&p->operands.v[0], "-0") || arg_is(&p->operands.v[0], "-l") ||
+			      arg_is(&p->operands.v[0], "-L")))
+		return;
+	judge_note(j, p->name, EFFECT_PROCESS_SPAWN, PLACE_NONE, p->who, CHANGES, "effect", "'%s' signals processes",
+		   p->who);
+}
+
+const struct program table_shell[] = {
+	{ .name = ":|true|false|echo|pwd|shift|return|break|continue|exit|times|jobs|umask|ulimit|help|caller|type|logout|"
+		  "disown|unalias|dirs|bg|fg|suspend" },
+	ROW("printf", "+ -v:-", "-*", .check = check_printf),
+	{ .name = "test|[", .check = check_test },
+	ROW("cd", "+ -LPe@", "-*", .check = check_cd),
+	ROW("pushd", "+ -n", "-*", .check = check_cd),
+	{ .name = "popd", .check = check_popd },
+	ROW("export|declare|typeset|local|readonly", "+ -aAfFgiIlnprtuxc", "-*", .check = check_declare),
+	ROW("unset|unsetenv", "+ -fvn", "-*", .check = check_unset),
+	{ .name = "set", .check = check_set },
+	ROW("read", "+ -ers -a:- -d:- -i:- -n:- -N:- -p:- -t:- -u:-", "-*", .check = check_names),
+	ROW("mapfile|readarray", "+ -t -d:- -n:- -O:- -s:- -u:- -C:C -c:-", "-*", .check = check_mapfile),
+	ROW("getopts", "+", "-*", .check = check_getopts),
+	{ .name = "eval", .check = check_eval },
+	ROW("source|.", "+ -p:C", "C-*"),
+	ROW("exec", "+ -cl -a:-", "-*", .check = check_exec),
+	ROW("command", "+ -pvV", "-*", .check = check_command),
+	ROW("builtin", "+", "X"),
+	{ .name = "let", .check = check_let },
+	ROW("alias", "+ -p", "-*", .check = check_alias),
+	ROW("trap", "+ -lp", "-*", .check = check_trap),
+	ROW("wait", "+ -fn -p:U", "-*"),
+	ROW("hash", "+ -rldt -p:U", "-*"),
+	ROW("shopt", "+ -pqsuo", "-*", .check = check_shopt),
+	{ .name = "kill", .check = check_kill },
+	ROW("enable", "+ -aps -f:U -d!U -n!U", "U*"),
+	{ .name = "history|fc|bind|complete|compgen|compopt", .class = EFFECT_PROCESS_SPAWN, .weight = CHANGES,
+	  .why = "can run commands or write files" },
+	{ 0 }
+};
