@@ -18,7 +18,7 @@ int main(void)
 	works(put("inner.txt"), "make an ordinary file");
 	refused(rename("inner.txt", "nested/.git/config"), "replace that configuration");
 	refused(unlink("nested/.git/config"), "remove that configuration");
-	refused(rmdir(".git/hooks"), "remove the directory of hooks");
-	refused(rename(".git/hooks", ".git/hooks2"), "rename the directory of hooks");
+	refused(rename("plain", "nested/.git/hooks"), "replace the nested directory of hooks");
+	refused(symlink("../../plain", "nested/.git/commondir"), "lead the nested repository elsewhere");
 	return attack_end();
 }

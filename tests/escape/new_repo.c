@@ -22,5 +22,11 @@ int main(void)
 	works(mkdir(".git", 0755), "make .git there");
 	if (mkdir(".git/hooks", 0755) == 0 && chdir(".git/hooks") == 0)
 		refused(put("pre-push"), "plant a hook from inside the directory of hooks");
+	works(chdir(told("ATTACK_REPO")), "come back");
+	works(mkdir("other", 0755), "make another directory");
+	works(mkdir("other/.git", 0755), "and its .git");
+	works(put("plain/pre-commit"), "make a program");
+	refused(symlink("../../plain", "other/.git/hooks"), "let its hooks be a link to an ordinary directory");
+	refused(rename("plain", "other/.git/hooks"), "let an ordinary directory become its hooks");
 	return attack_end();
 }
