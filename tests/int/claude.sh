@@ -71,7 +71,7 @@ before=$(fingerprint "$repo" "$HOME/.ssh")
 
 serve edits
 drive "edit the file"
-says "$WORK/out" '"type":"result".*"subtype":"success"'
+says "$WORK/out" '"subtype":"success"'
 says "$WORK/out" 'All done'
 says "$WORK/api.log" '"path": "/v1/messages'
 run 0 "$AGATE" diff "$id"
@@ -84,12 +84,12 @@ run 0 "$AGATE" show "$id"
 serve refused
 drive "do what you may not" --deny-read "$repo/secret.txt"
 cp "$WORK/out" "$WORK/stream"
-says "$WORK/stream" '"type":"result"'
+says "$WORK/stream" '"subtype":"success"'
 silent "$WORK/stream" 'a private key'
 silent "$WORK/stream" 'deny me'
 refused 'file-write-create|file-write-data' '*/.env' "$id"
 refused 'file-write-create' '*/src/.env.local' "$id"
-refused 'file-write-create' '*/fresh.key*' "$id"
+refused 'file-write-create|file-write-rename' '*/fresh.key*' "$id"
 refused 'file-read-data' '*/secret.txt' "$id"
 run 0 "$AGATE" diff "$id"
 says "$WORK/out" '^\+still here'

@@ -53,8 +53,8 @@ skip() {
 # fail WORDS...: the test ends here; what the last run() printed is shown
 fail() {
 	echo "FAIL: $*"
-	[ ! -s "$WORK/out" ] || { echo "--- its stdout"; tail -n 40 "$WORK/out"; }
-	[ ! -s "$WORK/err" ] || { echo "--- its stderr"; tail -n 40 "$WORK/err"; }
+	[ ! -s "$WORK/out" ] || { echo "--- its stdout"; tail -n 40 "$WORK/out" | cut -c 1-1000; }
+	[ ! -s "$WORK/err" ] || { echo "--- its stderr"; tail -n 40 "$WORK/err" | cut -c 1-1000; }
 	exit 1
 }
 
@@ -69,7 +69,7 @@ run() {
 
 # says FILE PATTERN / silent FILE PATTERN: an extended expression is, or is not, in a file
 says() {
-	grep -Eq -- "$2" "$1" || fail "nothing in $(basename "$1") matches '$2': $(tail -n 5 "$1")"
+	grep -Eq -- "$2" "$1" || fail "nothing in $(basename "$1") matches '$2': $(tail -n 3 "$1" | cut -c 1-300)"
 }
 
 silent() {
