@@ -230,12 +230,13 @@ static int same(const char *a, const char *b)
 
 static void remember(struct feed *f, const struct violation *v)
 {
+	const char *target = v->resolved ? v->resolved : v->target;
 	struct kept *r;
 
 	f->refusals_total += v->count > 0 ? v->count : 1;
 	for (size_t i = 0; i < f->n_refusals; i++) {
 		r = &f->refusal[i];
-		if (same(r->action, v->action) && same(r->target, v->target) && same(r->rule, v->rule) &&
+		if (same(r->action, v->action) && same(r->target, target) && same(r->rule, v->rule) &&
 		    same(r->comm, v->comm)) {
 			r->count += v->count > 0 ? v->count : 1;
 			return;
@@ -245,7 +246,7 @@ static void remember(struct feed *f, const struct violation *v)
 		return;
 	r = &f->refusal[f->n_refusals++];
 	r->action = strdup(v->action ? v->action : "");
-	r->target = strdup(v->target ? v->target : "");
+	r->target = strdup(target ? target : "");
 	r->rule = strdup(v->rule ? v->rule : "");
 	r->comm = strdup(v->comm ? v->comm : "");
 	r->count = v->count > 0 ? v->count : 1;

@@ -30,7 +30,7 @@ struct watch;
 #define FEED_KEPT 200
 
 struct kept {
-	char *action, *target, *rule, *comm;
+	char *action, *target, *rule, *comm;	/* target: as agate understood it */
 	int64_t count;
 };
 

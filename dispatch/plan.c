@@ -203,6 +203,9 @@ static int add_write_denials(const struct plan_facts *f, struct strv *deny_write
 		return -1;
 	if ((has_real_home(f) ? policy_home_writes : policy_private_home)(f->home, deny_write) < 0)
 		return -1;
+	for (size_t i = 0; f->seam && i < f->seam->writes.n; i++)
+		if (strv_addf(deny_write, "!%s", f->seam->writes.v[i]) < 0)
+			return -1;
 	/* Last, since the last match wins: what is never to be opened, and the user's own words. */
 	return add_git_dirs(f, deny_write) < 0 || add_rules(f, &f->request->deny_write, deny_write) < 0 ? -1 : 0;
 }

@@ -58,6 +58,7 @@ void seam_done(struct seam *s)
 	strv_done(&s->argv);
 	strv_done(&s->env);
 	strv_done(&s->roots);
+	strv_done(&s->writes);
 	free(s->managed);
 	*s = (struct seam){ 0 };
 }

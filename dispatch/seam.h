@@ -20,6 +20,7 @@ struct seam {
 	struct strv argv;	/* the command as it is executed inside */
 	struct strv env;	/* NAME=VALUE; what --env gives comes before it */
 	struct strv roots;	/* host directories the program needs, read-only at the same path */
+	struct strv writes;	/* rules, without "!": files of its own in the private home that the policy would refuse */
 	char *managed;		/* text of the settings no repository can touch; NULL: none */
 	const char *managed_guest;	/* where it has to be inside, static; NULL: nowhere */
 };

@@ -14,6 +14,7 @@
 #include "dispatch/request.h"
 #include "dispatch/seam.h"
 
+#define CONFIG_DIR ".config/claude"	/* below the private home */
 #define MANAGED_PATH "/etc/claude-code/managed-settings.json"
 
 /* Arguments that would take the gate out of the way; a name ending in '-' stands for all it begins. */
@@ -124,7 +125,7 @@ static int make_env(const struct seam_facts *facts, struct strv *env)
 
 	if (strv_copyv(env, fixed) < 0)
 		return -1;
-	return strv_addf(env, "CLAUDE_CONFIG_DIR=%s/.config/claude", facts->guest_home);
+	return strv_addf(env, "CLAUDE_CONFIG_DIR=%s/" CONFIG_DIR, facts->guest_home);
 }
 
 /*
@@ -169,7 +170,9 @@ int claude_make(const struct run_request *req, const struct seam_facts *facts, s
 	ret->managed = managed_settings();
 	ret->managed_guest = MANAGED_PATH;
 	if (!root || !ret->managed || make_argv(req, facts->program, &ret->argv) < 0 ||
-	    make_env(facts, &ret->env) < 0)
+	    make_env(facts, &ret->env) < 0 ||
+	    /* its sessions talk to one another by keys that live as long as they do */
+	    strv_addf(&ret->writes, "%s/" CONFIG_DIR "/sessions/*.key", facts->guest_home) < 0)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
 	/* The home itself or one above it is no install root: then the program alone is shown. */
 	if (path_under(facts->home, root))

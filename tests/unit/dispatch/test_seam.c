@@ -135,6 +135,7 @@ static void its_key_is_none_and_its_settings_are_in_the_private_home(void **stat
 	assert_true(strv_has(&seam.env, "ANTHROPIC_API_KEY=agate-placeholder"));
 	assert_true(strv_has(&seam.env, "CLAUDE_CONFIG_DIR=/home/u/.config/claude"));
 	assert_true(strv_has(&seam.env, "DISABLE_TELEMETRY=1"));
+	assert_true(strv_has(&seam.writes, "/home/u/.config/claude/sessions/*.key"));
 	assert_string_equal(seam.managed_guest, "/etc/claude-code/managed-settings.json");
 	assert_int_equal(json_parse(seam.managed, strlen(seam.managed), NULL, &managed, &err), 0);
 	assert_string_equal(json_str(json_get(json_get(managed, "permissions"), "disableBypassPermissionsMode")), "disable");
