@@ -145,7 +145,8 @@ int host_port_parse(const char *s, size_t len, uint16_t default_port, struct hos
 	if (!host_end)
 		host_end = end;
 	*ret_why = "malformed port";
-	if (host_end < end && (*host_end != ':' || port_parse(host_end + 1, (size_t)(end - host_end - 1), &port) < 0))
+	if (host_end < end &&
+	    (*host_end != ':' || port_parse(host_end + 1, (size_t)(end - host_end - 1), &port) < 0))
 		return -1;
 	*ret_why = "no port";
 	if (!port)

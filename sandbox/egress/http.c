@@ -217,7 +217,8 @@ static int parse_framing(struct http_head *head, enum http_framing otherwise, st
 static void parse_connection(struct http_head *head)
 {
 	/* Old clients say to a proxy what they mean for the connection to it. */
-	int keep = http_lists(head, "Connection", "keep-alive") || http_lists(head, "Proxy-Connection", "keep-alive");
+	int keep = http_lists(head, "Connection", "keep-alive") ||
+		   http_lists(head, "Proxy-Connection", "keep-alive");
 
 	head->close = http_lists(head, "Connection", "close") || http_lists(head, "Proxy-Connection", "close") ||
 		      (!head->minor && !keep);

@@ -32,8 +32,8 @@ static void deny(struct egress_verdict *ret, enum refusal why, const char *rule)
 static void by_deny_rule(const struct domain_rule *r, struct egress_verdict *ret)
 {
 	deny(ret, REFUSAL_DENY_RULE, r->text);
-	snprintf(ret->reason, sizeof(ret->reason), "denied by the rule '%.200s' (%.100s)%s%.250s", r->text, r->origin,
-		 r->reason ? ": " : "", r->reason ? r->reason : "");
+	snprintf(ret->reason, sizeof(ret->reason), "denied by the rule '%.200s' (%.100s)%s%.250s", r->text,
+		 r->origin, r->reason ? ": " : "", r->reason ? r->reason : "");
 }
 
 void policy_malformed(const char *why, struct egress_verdict *ret)
@@ -62,7 +62,8 @@ void policy_judge(const struct policy *p, const struct host *h, uint16_t port, s
 	} else if (v.answer == DOMAIN_OTHER_PORT) {
 		deny(ret, REFUSAL_PORT, v.rule->text);
 		snprintf(ret->reason, sizeof(ret->reason),
-			 "the rule '%.200s' names no port and so allows 443, 80 and 22, not %u", v.rule->text, port);
+			 "the rule '%.200s' names no port and so allows 443, 80 and 22, not %u", v.rule->text,
+			 port);
 	} else {
 		deny(ret, REFUSAL_NO_RULE, "egress-allowlist");
 		snprintf(ret->reason, sizeof(ret->reason), "no rule allows it");

@@ -57,8 +57,8 @@ static void put_hint(const struct destination *d, const struct egress_verdict *v
 		buf_addf(out, "To allow it, start the run with: --allow-domain '%s'\n", host);
 		break;
 	case REFUSAL_ADDRESS:
-		buf_adds(out, "An allowed name may not lead to such a place. If it should, allow the address itself\n"
-			      "(--allow-domain ADDRESS), or give the name its address with --hosts FILE.\n");
+		buf_adds(out, "An allowed name may not lead to such a place. If it should, allow the address\n"
+			      "itself (--allow-domain ADDRESS), or map the name to it with --hosts FILE.\n");
 		break;
 	case REFUSAL_NETWORK_OFF:
 		buf_adds(out, "To have a network, start the run with: --network allow\n");
@@ -107,7 +107,8 @@ void failure_http(int status, const char *why, int no_body, int close, struct bu
 	buf_adds(&body, "agate: ");
 	put_plain(&body, why);
 	buf_addc(&body, '\n');
-	respond(status, NULL, status >= 502 && status <= 504 ? "upstream-failure" : "malformed-request", &body, no_body, close, out);
+	respond(status, NULL, status >= 502 && status <= 504 ? "upstream-failure" : "malformed-request", &body,
+		no_body, close, out);
 }
 
 static void put_u32(struct buf *out, size_t v)

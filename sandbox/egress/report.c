@@ -122,10 +122,9 @@ static int enqueue(struct report *r, const char *text, size_t len)
 	return wait_for_room(r);
 }
 
-/* Takes @msg. */
-static void tell(struct report *r, struct json *msg)
+/* @msg: NULL when there was no memory for it. */
+static void tell(struct report *r, const struct json *msg)
 {
-	OWN(json) struct json *owned = msg;
 	OWN(mem) char *text = msg ? json_print(msg) : NULL;
 	int sent = 0;
 
@@ -154,53 +153,69 @@ void report_done(struct report *r)
 	*r = (struct report){ .fd = -1 };
 }
 
+/* One more string; forgets @msg and frees it when there is no memory. */
+static void put_str(struct json **msg, const char *key, const char *value)
+{
+	if (*msg && !json_add_str(*msg, key, value)) {
+		json_free(*msg);
+		*msg = NULL;
+	}
+}
+
+static void put_int(struct json **msg, const char *key, int64_t value)
+{
+	if (*msg && !json_add_int(*msg, key, value)) {
+		json_free(*msg);
+		*msg = NULL;
+	}
+}
+
 static struct json *message(const char *type)
 {
 	struct json *msg = json_new_object();
 
-	if (msg && !json_add_str(msg, "type", type)) {
-		json_free(msg);
-		return NULL;
-	}
+	put_str(&msg, "type", type);
 	return msg;
 }
 
 void report_ready(struct report *r)
 {
-	tell(r, message("ready"));
+	OWN(json) struct json *msg = message("ready");
+
+	tell(r, msg);
 }
 
 void report_error(struct report *r, const char *reason)
 {
-	struct json *msg = message("error");
+	OWN(json) struct json *msg = message("error");
 
-	json_add_str(msg, "reason", reason);
+	put_str(&msg, "reason", reason);
 	tell(r, msg);
 }
 
 void report_violation(struct report *r, const struct destination *d, const struct egress_verdict *v,
 		      uint16_t peer_port)
 {
-	struct json *msg = message("violation");
+	OWN(json) struct json *msg = message("violation");
 
-	if (!json_add_str(msg, "action", "network-outbound") || !json_add_str(msg, "target", d->text) ||
-	    !json_add_str(msg, "rule", v->rule) || !json_add_str(msg, "reason", v->reason) ||
-	    !json_add_str(msg, "protocol", d->protocol) || !json_add_int(msg, "peerPort", peer_port)) {
-		json_free(msg);
-		msg = NULL;
-	}
+	put_str(&msg, "action", "network-outbound");
+	put_str(&msg, "target", d->text);
+	put_str(&msg, "rule", v->rule);
+	put_str(&msg, "reason", v->reason);
+	put_str(&msg, "protocol", d->protocol);
+	put_int(&msg, "peerPort", peer_port);
 	tell(r, msg);
 }
 
 void report_connection(struct report *r, const struct connection_record *c)
 {
-	struct json *msg = message("connection");
+	OWN(json) struct json *msg = message("connection");
 
-	if (!json_add_str(msg, "host", c->host) || !json_add_int(msg, "port", c->port) ||
-	    !json_add_str(msg, "protocol", c->protocol) || !json_add_int(msg, "bytesIn", (int64_t)c->bytes_in) ||
-	    !json_add_int(msg, "bytesOut", (int64_t)c->bytes_out) || !json_add_int(msg, "ms", c->ms)) {
-		json_free(msg);
-		msg = NULL;
-	}
+	put_str(&msg, "host", c->host);
+	put_int(&msg, "port", c->port);
+	put_str(&msg, "protocol", c->protocol);
+	put_int(&msg, "bytesIn", (int64_t)c->bytes_in);
+	put_int(&msg, "bytesOut", (int64_t)c->bytes_out);
+	put_int(&msg, "ms", c->ms);
 	tell(r, msg);
 }

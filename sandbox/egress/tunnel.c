@@ -104,9 +104,12 @@ static int await(struct tunnel *t)
 		else
 			want[i] |= LOOP_READ;
 	}
-	client_touch(&t->client, t->done[CLIENT] || t->done[UPSTREAM] ? limits->half_closed_ms : limits->tunnel_ms);
-	return watch_events(t->watch[CLIENT], want[CLIENT]) < 0 || watch_events(t->watch[UPSTREAM], want[UPSTREAM]) < 0 ?
-	       -1 : 0;
+	client_touch(&t->client,
+		     t->done[CLIENT] || t->done[UPSTREAM] ? limits->half_closed_ms : limits->tunnel_ms);
+	for (int i = 0; i < 2; i++)
+		if (watch_events(t->watch[i], want[i]) < 0)
+			return -1;
+	return 0;
 }
 
 /* Move the flows that are due. Frees @t when it is over. */
