@@ -76,6 +76,7 @@ struct field {
 	struct arg arg;		/* flags so far */
 	bool has_any;		/* something, if only quotes, is there */
 	bool all_number;
+	bool has_bracket;	/* an unquoted "[" so far */
 	bool splits;		/* fields may be ended by blanks in values */
 };
 
@@ -83,7 +84,7 @@ static void field_start(struct field *f, const struct word *w)
 {
 	f->text = (struct bytes){ 0 };
 	f->arg = (struct arg){ .is_known = true, .start = w->start, .end = w->end };
-	f->has_any = false;
+	f->has_any = f->has_bracket = false;
 	f->all_number = true;
 }
 
@@ -118,8 +119,11 @@ static void add_text(struct field *f, const char *s, size_t len, bool may_glob)
 	f->has_any = true;
 	for (size_t i = 0; i < len; i++) {
 		f->all_number &= isdigit((unsigned char)s[i]) != 0;
-		if (may_glob && (s[i] == '*' || s[i] == '?' || s[i] == '['))
+		if (!may_glob)
+			continue;
+		if (s[i] == '*' || s[i] == '?' || (s[i] == ']' && f->has_bracket))
 			f->arg.is_glob = true;
+		f->has_bracket |= s[i] == '[';
 	}
 }
 

@@ -207,6 +207,9 @@ void judge_path(struct judge *j, const char *who, const struct arg *a, enum plac
 	/* Secrets of the workspace itself are the sandbox's to guard where a run may write. */
 	if (place == PLACE_SECRET && use == USE_READ && (path[0] != '/' || is_inside(j, path)))
 		weight = CHANGES;
+	/* What programs keep below ~/.cache and kin is their own; the rest of home is the user's. */
+	if (place == PLACE_HOME && weight == CHANGES && uses[use].rules == write_rules && !place_is_dot_home(j->req, path))
+		weight = ASKS;
 	if (place == PLACE_DEVICE && (use == USE_DELETE || use == USE_MOVE))
 		weight = REFUSED;
 	judge_note(j, a, class_of(use, place), place, path, weight, rule->rule ? rule->rule : "", "'%s' %s '%s'%s",

@@ -44,21 +44,17 @@ static bool next_token(const char **s, struct token *t)
 	return true;
 }
 
+/* "+" and "=" stand first of all. */
 static bool has_mark(const char *spec, char mark)
 {
-	const char *s = spec;
-	struct token t;
-
-	while (next_token(&s, &t))
-		if (t.len == 1 && t.name[0] == mark && (t.name == spec || t.name[-1] != '-'))
-			return true;
-	return false;
+	return spec[0] == mark || (spec[0] && spec[1] == ' ' && spec[2] == mark);
 }
 
+/* Short options stand before long ones. */
 static bool find_short(const char *spec, char c, struct token *ret)
 {
-	while (next_token(&spec, ret)) {
-		if (ret->is_long || ret->name[-1] != '-')
+	while (next_token(&spec, ret) && !ret->is_long) {
+		if (ret->name[-1] != '-')
 			continue;
 		for (size_t i = 0; i < ret->len; i++) {
 			if (ret->name[i] == c) {
@@ -82,7 +78,13 @@ static bool find_long(const char *spec, const char *name, size_t len, struct tok
 	struct token t;
 	bool found = false;
 
-	while (next_token(&spec, &t)) {
+	while ((spec = strstr(spec, "--"))) {
+		/* Most tokens are told apart by their first letters. */
+		if (strncmp(spec + 2, name, len)) {
+			spec += 2;
+			continue;
+		}
+		next_token(&spec, &t);
 		if (!t.is_long || t.len < len || strncmp(t.name, name, len))
 			continue;
 		if (t.len == len) {
@@ -195,7 +197,7 @@ static void read_long(struct cursor *c, const char *name)
 
 static void read_cluster(struct cursor *c, const char *s)
 {
-	bool takes_number = has_mark(c->spec, '#') || find_short(c->spec, '#', &(struct token){ 0 });
+	bool takes_number = find_short(c->spec, '#', &(struct token){ 0 });
 
 	for (; *s; s++) {
 		struct token t;

@@ -311,6 +311,13 @@ bool place_is_root(const struct command_request *req, const char *path)
 	return (req->home && path_under(req->home, path)) || (req->workspace && path_under(req->workspace, path));
 }
 
+bool place_is_dot_home(const struct command_request *req, const char *path)
+{
+	const char *rel = below_home(req, path);
+
+	return rel && (rel[0] == '.' || !strncmp(rel, "go/", 3));
+}
+
 bool place_is_secret_name(const char *name)
 {
 	static const char *const patterns[] = {

@@ -35,6 +35,9 @@ enum effect_place place_of(const struct command_request *req, const char *path, 
 /* place_is_root() - 1 if deleting @path takes the workspace, home, or a top directory with it */
 bool place_is_root(const struct command_request *req, const char *path);
 
+/* place_is_dot_home() - true below ~/.name, where programs keep what is theirs */
+bool place_is_dot_home(const struct command_request *req, const char *path);
+
 /* place_is_secret_name() - 1 if a variable of that name usually holds a credential */
 bool place_is_secret_name(const char *name);
 

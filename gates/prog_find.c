@@ -34,6 +34,7 @@ struct find {
 	size_t i;
 	size_t n_starts;	/* words before the expression */
 	const struct arg *start;
+	bool used_braces;
 };
 
 static const char *find_roles(const char *name)
@@ -45,7 +46,7 @@ static const char *find_roles(const char *name)
 }
 
 /* What {} stands for: something below the first start. */
-static struct arg found_path(const struct find *f, const struct arg *a)
+static struct arg found_path(struct find *f, const struct arg *a)
 {
 	const char *hit = strstr(a->text, "{}");
 	const char *base = f->start && f->start->is_known ? f->start->text : f->start ? "\001" : ".";
@@ -53,13 +54,17 @@ static struct arg found_path(const struct find *f, const struct arg *a)
 
 	if (!hit)
 		return ret;
+	f->used_braces = true;
 	ret.text = arena_printf(f->j->arena, "%.*s%s/\001%s", (int)(hit - a->text), a->text, base, hit + 2);
 	ret.is_known = false;
 	ret.is_operand = ret.text[0] != '-';
 	return ret;
 }
 
-static void run_found(struct find *f)
+static const struct arg braces = { .text = "{}", .is_known = true };
+
+/* The words up to ";"; @appends: the path comes last where no {} stands. */
+static void run_found(struct find *f, bool appends)
 {
 	struct args argv = { 0 };
 	struct shell saved = f->j->sh;
@@ -71,6 +76,8 @@ static void run_found(struct find *f)
 			break;
 		args_add(f->j, &argv, found_path(f, a));
 	}
+	if (appends && !f->used_braces)
+		args_add(f->j, &argv, found_path(f, &braces));
 	f->j->sh.feed = FEED_UNKNOWN;
 	run_argv(f->j, &argv);
 	f->j->sh = saved;
@@ -104,7 +111,7 @@ static void one_predicate(struct find *f)
 	}
 	if (!strcmp(a->text, "-exec") || !strcmp(a->text, "-execdir") || !strcmp(a->text, "-ok") ||
 	    !strcmp(a->text, "-okdir")) {
-		run_found(f);
+		run_found(f, false);
 		return;
 	}
 	if (!strcmp(a->text, "-delete")) {
@@ -177,7 +184,7 @@ void check_fd(struct judge *j, const struct program *row, struct parsed *p)
 	args_add(j, &own, *p->name);
 	for (; f.i < p->operands.n; f.i++) {
 		if (runs_command(&p->operands.v[f.i]))
-			run_found(&f);
+			run_found(&f, true);
 		else
 			args_add(j, &own, p->operands.v[f.i]);
 	}

@@ -858,11 +858,14 @@ static struct node *pipeline(struct reader *r)
 	n = node_new(r, NODE_PIPE, start);
 	n->kids = last = first;
 	while (shell_ch(r) == '|' && !(r->pos + 1 < r->end && r->s[r->pos + 1] == '|')) {
-		if (shell_next(r) == '&') {
-			if (r->is_posix)
-				shell_refuse(r, start, "not understood by every sh");
-			r->pos++;
-		}
+		bool is_both = shell_next(r) == '&';
+
+		/* Over pipes of three and more the grammar takes ten times as long as over lists. */
+		if (!r->heredocs)
+			hide_from_grammar(r, r->pos - 1, is_both ? "; " : ";");
+		if (is_both && r->is_posix)
+			shell_refuse(r, start, "not understood by every sh");
+		r->pos += is_both;
 		skip_newlines(r);
 		last->next = prefixed_command(r);
 		last = last->next;

@@ -32,10 +32,17 @@ void judge_emptied(struct judge *j, const char *who, const struct arg *a)
 
 	if (is_workspace || names_git_dir(dir))
 		judge_note(j, a, EFFECT_FILE_DELETE, PLACE_INSIDE, dir, ASKS, "ask list",
-			   "'%s' deletes %s", who, is_workspace ? "the whole workspace" : "the repository's history");
+			   "'%s' takes away %s", who, is_workspace ? "the whole workspace" : "the repository's history");
 	else if (place_is_root(j->req, dir))
 		judge_note(j, a, EFFECT_FILE_DELETE, PLACE_OUTSIDE, dir, REFUSED, "deny list",
-			   "'%s' deletes all of '%s'", who, dir);
+			   "'%s' takes away all of '%s'", who, dir);
+}
+
+static void check_mv(struct judge *j, const struct program *row, struct parsed *p)
+{
+	(void)row;
+	for (size_t i = 0; i + !p->has_target < p->operands.n; i++)
+		judge_emptied(j, p->who, &p->operands.v[i]);
 }
 
 static void check_rm(struct judge *j, const struct program *row, struct parsed *p)
@@ -264,7 +271,8 @@ const struct program table_core[] = {
 		"--sparse:- --strip-trailing-slashes --suffix:- --symbolic-link --target-directory:Wd --update? --verbose",
 	  "R*W"),
 	ROW("mv", "-bfinTuvZ -S:- -t:Wd --backup? --context --force --interactive --no-clobber --no-target-directory "
-		"--strip-trailing-slashes --suffix:- --target-directory:Wd --update? --verbose", "M*W"),
+		"--strip-trailing-slashes --suffix:- --target-directory:Wd --update? --verbose", "M*W",
+	    .check = check_mv),
 	ROW("rm", "-dfiIrRv --dir --force --interactive? --no-preserve-root --one-file-system --preserve-root? --recursive "
 		"--verbose", "D*", .check = check_rm),
 	ROW("rmdir", "-pv --ignore-fail-on-non-empty --parents --verbose", "D*"),

@@ -213,7 +213,7 @@ static const struct verb *find_verb(const struct parsed *p, const struct arg **r
 			if (!i || verbs[v].weight != HARMLESS)
 				return &verbs[v];
 		}
-		if (a->text[0] != '-')
+		if (a->text[0] != '-' && !(i && p->operands.v[i - 1].text[0] == '-'))
 			return NULL;
 	}
 	return NULL;

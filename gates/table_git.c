@@ -309,52 +309,44 @@ static void check_push(struct judge *j, const struct program *row, struct parsed
 
 /* --- options --- */
 
-static const char diff_options[] =
-	"-# -p -u -s -R -a -b -w -z -W -r -t -c -m -D -q -v -0 -1 -2 -3 -B? -M? -C? -X? -l:- -U:- -S:- -G:- -I:- -O:R -P --patch "
-	"--no-patch --unified:- --function-context --raw --patch-with-raw --patch-with-stat --numstat --shortstat --dirstat? "
-	"--cumulative --dirstat-by-file? --check --summary --name-only --name-status --stat? --stat-width:- "
-	"--stat-name-width:- --stat-graph-width:- --stat-count:- --compact-summary --binary --full-index --color? --no-color "
-	"--ws-error-highlight:- --abbrev? --no-abbrev --src-prefix:- --dst-prefix:- --line-prefix:- --no-prefix "
-	"--default-prefix --inter-hunk-context:- --output-indicator-new:- --output-indicator-old:- "
-	"--output-indicator-context:- --break-rewrites? --find-renames? --irreversible-delete --find-copies? "
-	"--find-copies-harder --no-renames --rename-empty --no-rename-empty --follow --no-follow --minimal "
-	"--ignore-all-space --ignore-space-change --ignore-space-at-eol --ignore-cr-at-eol --ignore-blank-lines "
-	"--ignore-matching-lines:- --indent-heuristic --no-indent-heuristic --patience --histogram --diff-algorithm:- "
-	"--anchored:- --word-diff? --word-diff-regex:- --color-words? --color-moved? --no-color-moved --color-moved-ws:- "
-	"--relative? --no-relative --text --exit-code --quiet --ext-diff!U --no-ext-diff --textconv --no-textconv "
-	"--ignore-submodules? --submodule? --ita-invisible-in-index --ita-visible-in-index --pickaxe-all --pickaxe-regex "
-	"--rotate-to:- --skip-to:- --find-object:- --diff-filter:- --output:W --no-index --cached --staged --merge-base "
-	"--base --ours --theirs --diff-merges:- --no-diff-merges --combined-all-paths --cc --dd --root --no-indent "
-	"--no-commit-id --pretty? --stdin --ignore-skip-worktree";
-
+/* Those of log and diff, which all walkers of revisions take together. */
 static const char log_options[] =
-	"-n:- -g -i -E -F -L:- -h --quiet --source --use-mailmap --no-use-mailmap --mailmap --no-mailmap --clear-decorations "
-	"--decorate? --no-decorate --decorate-refs:- --decorate-refs-exclude:- --log-size --max-count:- --skip:- --since:- "
-	"--since-as-filter:- --after:- --until:- --before:- --author:- --committer:- --grep-reflog:- --grep:- --all-match "
-	"--invert-grep --regexp-ignore-case --basic-regexp --extended-regexp --fixed-strings --perl-regexp --remove-empty "
-	"--merges --no-merges --min-parents:- --max-parents:- --no-min-parents --no-max-parents --first-parent "
-	"--exclude-first-parent-only --not --all --branches? --tags? --remotes? --glob:- --exclude:- --exclude-hidden:- "
-	"--reflog --alternate-refs --single-worktree --ignore-missing --bisect --cherry-mark --cherry-pick --left-only "
-	"--right-only --cherry --walk-reflogs --merge --boundary --simplify-by-decoration --show-pulls --full-history "
-	"--dense --sparse --simplify-merges --ancestry-path? --date-order --author-date-order --topo-order --reverse "
-	"--no-walk? --do-walk --format:- --abbrev-commit --no-abbrev-commit --oneline --encoding:- --expand-tabs? "
-	"--no-expand-tabs --notes? --no-notes --show-notes? --show-signature!U --no-show-signature --relative-date --date:- --parents --children "
-	"--left-right --graph --no-graph --show-linear-break? --count --timestamp --header --max-age:- --min-age:- "
-	"--objects --objects-edge --unpacked --filter:- --no-filter --missing:- --disk-usage? --in-commit-order "
-	"--use-bitmap-index --progress:- --no-object-names --object-names --full-diff --remerge-diff!U "
-	"-e --summary --numbered --email --group:- --no-commit-header --commit-header --end-of-options ";
-
-/* Both lists as one string, put together once a thread. */
-static _Thread_local char both_options[sizeof(log_options) + sizeof(diff_options)];
-
-static const char *with_diff_options(void)
-{
-	if (!both_options[0]) {
-		memcpy(both_options, log_options, sizeof(log_options) - 1);
-		memcpy(both_options + sizeof(log_options) - 1, diff_options, sizeof(diff_options));
-	}
-	return both_options;
-}
+	"-n:- -g -i -E -F -L:- -h -e -# -p -u -s -R -a -b -w -z -W -r -t -c -m -D -q -v -0 -1 -2 -3 -B? -M? "
+	"-C? -X? -l:- -U:- -S:- -G:- -I:- -O:R -P --quiet --source --use-mailmap --no-use-mailmap --mailmap "
+	"--no-mailmap --clear-decorations --decorate? --no-decorate --decorate-refs:- "
+	"--decorate-refs-exclude:- --log-size --max-count:- --skip:- --since:- --since-as-filter:- --after:- "
+	"--until:- --before:- --author:- --committer:- --grep-reflog:- --grep:- --all-match --invert-grep "
+	"--regexp-ignore-case --basic-regexp --extended-regexp --fixed-strings --perl-regexp --remove-empty "
+	"--merges --no-merges --min-parents:- --max-parents:- --no-min-parents --no-max-parents "
+	"--first-parent --exclude-first-parent-only --not --all --branches? --tags? --remotes? --glob:- "
+	"--exclude:- --exclude-hidden:- --reflog --alternate-refs --single-worktree --ignore-missing "
+	"--bisect --cherry-mark --cherry-pick --left-only --right-only --cherry --walk-reflogs --merge "
+	"--boundary --simplify-by-decoration --show-pulls --full-history --dense --sparse --simplify-merges "
+	"--ancestry-path? --date-order --author-date-order --topo-order --reverse --no-walk? --do-walk "
+	"--format:- --abbrev-commit --no-abbrev-commit --oneline --encoding:- --expand-tabs? "
+	"--no-expand-tabs --notes? --no-notes --show-notes? --show-signature!U --no-show-signature "
+	"--relative-date --date:- --parents --children --left-right --graph --no-graph --show-linear-break? "
+	"--count --timestamp --header --max-age:- --min-age:- --objects --objects-edge --unpacked --filter:- "
+	"--no-filter --missing:- --disk-usage? --in-commit-order --use-bitmap-index --progress:- "
+	"--no-object-names --object-names --full-diff --remerge-diff!U --summary --numbered --email "
+	"--group:- --no-commit-header --commit-header --end-of-options --patch --no-patch --unified:- "
+	"--function-context --raw --patch-with-raw --patch-with-stat --numstat --shortstat --dirstat? "
+	"--cumulative --dirstat-by-file? --check --name-only --name-status --stat? --stat-width:- "
+	"--stat-name-width:- --stat-graph-width:- --stat-count:- --compact-summary --binary --full-index "
+	"--color? --no-color --ws-error-highlight:- --abbrev? --no-abbrev --src-prefix:- --dst-prefix:- "
+	"--line-prefix:- --no-prefix --default-prefix --inter-hunk-context:- --output-indicator-new:- "
+	"--output-indicator-old:- --output-indicator-context:- --break-rewrites? --find-renames? "
+	"--irreversible-delete --find-copies? --find-copies-harder --no-renames --rename-empty "
+	"--no-rename-empty --follow --no-follow --minimal --ignore-all-space --ignore-space-change "
+	"--ignore-space-at-eol --ignore-cr-at-eol --ignore-blank-lines --ignore-matching-lines:- "
+	"--indent-heuristic --no-indent-heuristic --patience --histogram --diff-algorithm:- --anchored:- "
+	"--word-diff? --word-diff-regex:- --color-words? --color-moved? --no-color-moved --color-moved-ws:- "
+	"--relative? --no-relative --text --exit-code --ext-diff!U --no-ext-diff --textconv --no-textconv "
+	"--ignore-submodules? --submodule? --ita-invisible-in-index --ita-visible-in-index --pickaxe-all "
+	"--pickaxe-regex --rotate-to:- --skip-to:- --find-object:- --diff-filter:- --output:W --no-index "
+	"--cached --staged --merge-base --base --ours --theirs --diff-merges:- --no-diff-merges "
+	"--combined-all-paths --cc --dd --root --no-indent --no-commit-id --pretty? --stdin "
+	"--ignore-skip-worktree";
 
 static const struct program log_row = { .name = "git log", .operands = "-*" };
 
@@ -367,7 +359,7 @@ static void check_log(struct judge *j, const struct program *row, struct parsed 
 	args_add(j, &argv, *p->name);
 	for (size_t i = 0; i < p->operands.n; i++)
 		args_add(j, &argv, p->operands.v[i]);
-	options_read(j, with_diff_options(), &argv, &inner);
+	options_read(j, log_options, &argv, &inner);
 	options_apply(j, &log_row, &inner);
 	check_diff(j, row, &inner);
 }

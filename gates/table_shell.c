@@ -142,9 +142,16 @@ static void check_set(struct judge *j, const struct program *row, struct parsed 
 	}
 	for (size_t i = 0; i < p->operands.n; i++) {
 		const struct arg *a = &p->operands.v[i];
+		struct args *params;
 
-		if (arg_is(a, "--") || !a->is_known || (a->text[0] != '-' && a->text[0] != '+'))
-			j->sh.params = NULL;
+		if (a->is_known && (a->text[0] == '-' || a->text[0] == '+') && strcmp(a->text, "--"))
+			continue;
+		/* $0 stays; the word before stands in for it. */
+		params = ARENA_NEW(j->arena, struct args);
+		args_add(j, params, *p->name);
+		for (i += arg_is(a, "--"); i < p->operands.n; i++)
+			args_add(j, params, p->operands.v[i]);
+		j->sh.params = params;
 	}
 }
 
@@ -272,7 +279,8 @@ const struct program table_shell[] = {
 	ROW("shopt", "+ -pqsuo", "-*", .check = check_shopt),
 	{ .name = "kill", .check = check_kill },
 	ROW("enable", "+ -aps -f:U -d!U -n!U", "U*"),
-	{ .name = "history|fc|bind|complete|compgen|compopt", .class = EFFECT_PROCESS_SPAWN, .weight = CHANGES,
+	ROW("history", "+ -c!U -d:U -a?U -n?U -r?U -w?U -p -s:U", "-"),
+	{ .name = "fc|bind|complete|compgen|compopt", .class = EFFECT_PROCESS_SPAWN, .weight = CHANGES,
 	  .why = "can run commands or write files" },
 	{ 0 }
 };

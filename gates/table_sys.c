@@ -46,6 +46,8 @@ static bool mounts_host(struct judge *j, const char *spec)
 	if (src[0] != '/')
 		return false;
 	path = place_resolve(j->arena, "/", arena_dup(j->arena, src, n));
+	if (j->req->workspace && !strcmp(path, j->req->workspace))
+		return false;
 	return place_is_root(j->req, path) || strstr(path, "docker.sock") || !strncmp(path, "/etc", 4) ||
 	       !strncmp(path, "/var/run", 8);
 }
