@@ -40,6 +40,8 @@ struct reader {
 /* shell_refuse() - this cannot be read; does not return */
 _Noreturn void shell_refuse(struct reader *r, size_t start, const char *why);
 
+_Noreturn void shell_over_limit(struct reader *r, const char *why);
+
 /* shell_at() - an offset of this text in terms of the outermost one */
 size_t shell_at(const struct reader *r, size_t pos);
 
@@ -54,6 +56,15 @@ int shell_next(struct reader *r);		/* step over it, then as shell_ch() */
 bool shell_match(struct reader *r, const char *token);	/* steps over @token if it is next */
 bool shell_is_meta(int c);			/* ends a word: blank, newline, ; & | ( ) < > and the end */
 bool shell_is_name(const char *s, size_t len);
+
+/* --- shell_lex.c, above bytes --- */
+void shell_skip_blanks(struct reader *r);		/* and a comment */
+void shell_skip_newlines(struct reader *r);		/* and the bodies of here-documents that follow them */
+bool shell_keyword(struct reader *r, const char *kw);	/* steps over the unquoted word @kw if it is next */
+struct redir *shell_redirection(struct reader *r);	/* NULL when there is none here */
+struct word *shell_plain_word(struct reader *r, size_t start, size_t end);	/* those bytes as they are */
+/* shell_hide_from_grammar() - show the second reader @as at @pos, for what its grammar does not know */
+void shell_hide_from_grammar(struct reader *r, size_t pos, const char *as);
 
 /* --- shell_word.c --- */
 struct word *shell_word(struct reader *r);		/* at a byte that starts a word */

@@ -1,5 +1,5 @@
 /*
- * Commands: lists, pipelines, compound commands, redirections, here-documents.
+ * Commands: lists, pipelines, compound and simple commands.
  * Recursive descent over bytes; a line that cannot be read leaves by longjmp
  * to shell_parse(), so no function here has a failure to hand on.
  */
@@ -13,198 +13,7 @@
 
 static struct node *command(struct reader *r);
 
-/* --- bytes --- */
-
-_Noreturn void shell_refuse(struct reader *r, size_t start, const char *why)
-{
-	size_t end = r->pos + 1 < r->end ? r->pos + 1 : r->end;
-
-	*r->problem = (struct shell_problem){
-		.why = why,
-		.start = shell_at(r, start),
-		.end = shell_at(r, end > start ? end : start),
-	};
-	longjmp(*r->out, 1);
-}
-
-size_t shell_at(const struct reader *r, size_t pos)
-{
-	return r->map ? r->map[pos] : pos;
-}
-
-static _Noreturn void over_limit(struct reader *r, const char *why)
-{
-	*r->problem = (struct shell_problem){ .why = why, .end = shell_at(r, r->pos), .is_limit = true };
-	longjmp(*r->out, 1);
-}
-
-void shell_deeper(struct reader *r)
-{
-	if (++r->lim->depth > r->lim->max_depth)
-		over_limit(r, "nested too deeply");
-}
-
-void shell_shallower(struct reader *r)
-{
-	r->lim->depth--;
-}
-
-void starts_add(struct reader *r, size_t pos)
-{
-	struct starts *s = r->starts;
-
-	if (s->n == s->cap) {
-		size_t cap = s->cap ? s->cap * 2 : 32;
-		uint32_t *grown = arena_alloc(r->arena, cap * sizeof(*grown));
-
-		if (s->n)
-			memcpy(grown, s->at, s->n * sizeof(*grown));
-		s->at = grown;
-		s->cap = cap;
-	}
-	s->at[s->n++] = (uint32_t)shell_at(r, pos);
-}
-
-int shell_ch(struct reader *r)
-{
-	while (r->pos + 1 < r->end && r->s[r->pos] == '\\' && r->s[r->pos + 1] == '\n')
-		r->pos += 2;
-	return r->pos < r->end ? (unsigned char)r->s[r->pos] : SHELL_EOF;
-}
-
-int shell_next(struct reader *r)
-{
-	r->pos++;
-	return shell_ch(r);
-}
-
-bool shell_match(struct reader *r, const char *token)
-{
-	size_t back = r->pos;
-	int c = shell_ch(r);
-
-	for (; *token; token++, c = shell_next(r)) {
-		if (c != (unsigned char)*token) {
-			r->pos = back;
-			return false;
-		}
-	}
-	return true;
-}
-
-bool shell_is_meta(int c)
-{
-	return c == SHELL_EOF || c == ' ' || c == '\t' || c == '\n' || c == ';' || c == '&' || c == '|' ||
-	       c == '(' || c == ')' || c == '<' || c == '>';
-}
-
-bool shell_is_name(const char *s, size_t len)
-{
-	if (!len || isdigit((unsigned char)*s))
-		return false;
-	for (; len; s++, len--)
-		if (*s != '_' && !((unsigned char)*s < 128 && isalnum((unsigned char)*s)))
-			return false;
-	return true;
-}
-
-/* --- blanks, newlines and the here-documents that follow them --- */
-
-/* Over blanks and a comment; true when it stands at a byte behind at least one blank or comment. */
-static void skip_blanks(struct reader *r)
-{
-	int c = shell_ch(r);
-
-	while (c == ' ' || c == '\t')
-		c = shell_next(r);
-	if (c == '#')
-		while (r->pos < r->end && r->s[r->pos] != '\n')
-			r->pos++;
-}
-
-/* One line of a here-document, joined where a backslash ends it; its text in @ret. */
-static void body_line(struct reader *r, const struct heredoc *h, struct bytes *ret)
-{
-	size_t p = r->pos;
-
-	if (h->strips_tabs)
-		while (p < r->end && r->s[p] == '\t')
-			p++;
-	while (p < r->end && r->s[p] != '\n') {
-		if (!h->is_quoted && r->s[p] == '\\' && p + 1 < r->end) {
-			if (r->s[p + 1] == '\n') {
-				p += 2;
-				continue;
-			}
-			bytes_addc(r->arena, ret, r->s[p++]);
-		}
-		bytes_addc(r->arena, ret, r->s[p++]);
-	}
-	r->pos = p < r->end ? p + 1 : p;
-}
-
-static struct word *plain_word(struct reader *r, size_t start, size_t end)
-{
-	struct word *w = word_new(r, start);
-	struct part *p = ARENA_NEW(r->arena, struct part);
-
-	p->quoted = true;
-	p->op = "";
-	p->text = arena_dup(r->arena, r->s + start, end - start);
-	p->len = end - start;
-	w->parts = p;
-	w->end = shell_at(r, end);
-	return w;
-}
-
-static void read_heredoc(struct reader *r, struct heredoc *h)
-{
-	size_t start = r->pos;
-
-	for (;;) {
-		struct bytes line = { 0 };
-		size_t line_start = r->pos;
-
-		if (r->pos >= r->end)
-			shell_refuse(r, start ? start - 1 : 0, "a here-document without its end");
-		body_line(r, h, &line);
-		if (!strcmp(line.s ? line.s : "", h->delim)) {
-			h->redir->target = h->is_quoted ? plain_word(r, start, line_start)
-							: shell_heredoc_body(r, start, line_start);
-			return;
-		}
-	}
-}
-
-static void newline(struct reader *r)
-{
-	r->pos++;
-	while (r->heredocs) {
-		struct heredoc *h = r->heredocs;
-
-		r->heredocs = h->next;
-		read_heredoc(r, h);
-	}
-}
-
-static void skip_newlines(struct reader *r)
-{
-	for (skip_blanks(r); shell_ch(r) == '\n'; skip_blanks(r))
-		newline(r);
-}
-
 /* --- reserved words --- */
-
-/* True, and stepped over, when the unquoted word @kw is next. */
-static bool keyword(struct reader *r, const char *kw)
-{
-	size_t back = r->pos;
-
-	if (shell_match(r, kw) && shell_is_meta(shell_ch(r)))
-		return true;
-	r->pos = back;
-	return false;
-}
 
 static const char *const closers[] = { "then", "do", "done", "fi", "elif", "else", "esac", "}", NULL };
 
@@ -218,7 +27,7 @@ static bool at_closer(struct reader *r)
 	if (c == ';' && r->pos + 1 < r->end && (r->s[r->pos + 1] == ';' || r->s[r->pos + 1] == '&'))
 		return true;
 	for (const char *const *kw = closers; *kw; kw++) {
-		if (keyword(r, *kw)) {
+		if (shell_keyword(r, *kw)) {
 			r->pos = back;
 			return true;
 		}
@@ -228,121 +37,8 @@ static bool at_closer(struct reader *r)
 
 static void expect_keyword(struct reader *r, size_t start, const char *kw)
 {
-	if (!keyword(r, kw))
+	if (!shell_keyword(r, kw))
 		shell_refuse(r, start, arena_printf(r->arena, "no '%s' where one is due", kw));
-}
-
-/* --- redirections --- */
-
-static const struct {
-	const char *op;
-	enum redir_kind kind;
-	bool is_bash;
-} redir_ops[] = {
-	/* longest first */
-	{ "&>>", REDIR_BOTH_APPEND, true }, { "&>", REDIR_BOTH, true }, { "<<<", REDIR_HERESTRING, true },
-	{ "<<", REDIR_HEREDOC, false },	    { "<&", REDIR_DUP_IN, false }, { "<>", REDIR_RDWR, false },
-	{ "<", REDIR_IN, false },	    { ">>", REDIR_APPEND, false }, { ">&", REDIR_DUP_OUT, false },
-	{ ">|", REDIR_CLOBBER, false },	    { ">", REDIR_OUT, false },
-};
-
-/* Over digits or {name} that stand right before < or >; -1 and unmoved when there are none. */
-static bool redir_prefix(struct reader *r, int *ret_fd)
-{
-	size_t back = r->pos;
-	int c = shell_ch(r), digits = 0;
-	long fd = 0;
-
-	*ret_fd = -1;
-	if (c == '{') {
-		for (c = shell_next(r); c == '_' || (c > 0 && c < 128 && isalnum(c)); c = shell_next(r))
-			digits++;
-		if (c == '}' && digits)
-			c = shell_next(r);
-		else
-			c = SHELL_EOF;
-	} else {
-		for (; c > 0 && c < 128 && isdigit(c); c = shell_next(r), digits++)
-			fd = fd < 100000 ? fd * 10 + (c - '0') : fd;
-		if (digits)
-			*ret_fd = (int)fd;
-	}
-	if ((c == '<' || c == '>') && !(r->pos + 1 < r->end && r->s[r->pos + 1] == '('))
-		return true;
-	r->pos = back;
-	*ret_fd = -1;
-	return shell_ch(r) == '&' && r->pos + 1 < r->end && r->s[r->pos + 1] == '>';
-}
-
-static void announce_heredoc(struct reader *r, struct redir *d, bool strips_tabs, size_t start)
-{
-	struct heredoc *h = ARENA_NEW(r->arena, struct heredoc), **tail = &r->heredocs;
-	struct bytes delim = { 0 };
-	unsigned int n = 1;
-
-	for (const struct part *p = d->target->parts; p; p = p->next) {
-		if (p->kind != PART_TEXT)
-			shell_refuse(r, start, "an expansion as the end mark of a here-document");
-		h->is_quoted |= p->quoted;
-		bytes_add(r->arena, &delim, p->text, p->len);
-	}
-	h->delim = delim.s ? delim.s : "";
-	h->redir = d;
-	h->strips_tabs = strips_tabs;
-	for (; *tail; tail = &(*tail)->next)
-		n++;
-	if (n > 8 || delim.len > 64 || strchr(h->delim, '\n'))
-		shell_refuse(r, start, "too much of a here-document");
-	*tail = h;
-}
-
-/* Show the second reader @as instead of what stands at @pos and its grammar does not know. */
-static void hide_from_grammar(struct reader *r, size_t pos, const char *as)
-{
-	if (r->map)
-		return;
-	if (!*r->twin)
-		*r->twin = arena_dup(r->arena, r->s, r->len);
-	memcpy(*r->twin + pos, as, strlen(as));
-}
-
-/* Reads one redirection if there is one; NULL otherwise, unmoved. */
-static struct redir *redirection(struct reader *r)
-{
-	size_t start = r->pos;
-	bool strips_tabs = false;
-	struct redir *d;
-	int fd;
-
-	if (!redir_prefix(r, &fd))
-		return NULL;
-	d = ARENA_NEW(r->arena, struct redir);
-	d->fd = fd;
-	d->start = shell_at(r, start);
-	if (r->pos + 1 < r->end && !memcmp(r->s + r->pos, "<>", 2))
-		hide_from_grammar(r, r->pos, ">|");
-	for (size_t i = 0; i < ARRAY_LEN(redir_ops); i++) {
-		if (shell_match(r, redir_ops[i].op)) {
-			d->kind = redir_ops[i].kind;
-			if (redir_ops[i].is_bash && r->is_posix)
-				shell_refuse(r, start, "not understood by every sh");
-			break;
-		}
-	}
-	if (d->kind == REDIR_HEREDOC && shell_ch(r) == '-') {
-		strips_tabs = true;
-		r->pos++;
-	}
-	while (shell_ch(r) == ' ' || shell_ch(r) == '\t')
-		r->pos++;
-	if (shell_is_meta(shell_ch(r)) &&
-	    !((shell_ch(r) == '<' || shell_ch(r) == '>') && r->pos + 1 < r->end && r->s[r->pos + 1] == '('))
-		shell_refuse(r, start, "a redirection to nowhere");
-	d->target = shell_word(r);
-	d->end = shell_at(r, r->pos);
-	if (d->kind == REDIR_HEREDOC)
-		announce_heredoc(r, d, strips_tabs, start);
-	return d;
 }
 
 static void trailing_redirections(struct reader *r, struct node *n)
@@ -351,7 +47,7 @@ static void trailing_redirections(struct reader *r, struct node *n)
 
 	while (*tail)
 		tail = &(*tail)->next;
-	for (skip_blanks(r); (d = redirection(r)); skip_blanks(r)) {
+	for (shell_skip_blanks(r); (d = shell_redirection(r)); shell_skip_blanks(r)) {
 		*tail = d;
 		tail = &d->next;
 	}
@@ -416,7 +112,7 @@ static struct word *array_items(struct reader *r, size_t start)
 
 	shell_deeper(r);
 	r->pos++;
-	for (skip_newlines(r); shell_ch(r) != ')'; skip_newlines(r)) {
+	for (shell_skip_newlines(r); shell_ch(r) != ')'; shell_skip_newlines(r)) {
 		if (shell_is_meta(shell_ch(r)) && shell_ch(r) != '<' && shell_ch(r) != '>')
 			shell_refuse(r, start, "an array without its end");
 		*tail = shell_word(r);
@@ -477,7 +173,7 @@ static struct node *function_body(struct reader *r, struct node *n, size_t start
 static void count_command(struct reader *r)
 {
 	if (++r->lim->commands > r->lim->max_commands)
-		over_limit(r, "too many commands");
+		shell_over_limit(r, "too many commands");
 }
 
 static struct node *simple(struct reader *r, bool is_timed)
@@ -489,8 +185,8 @@ static struct node *simple(struct reader *r, bool is_timed)
 	size_t start = r->pos;
 
 	count_command(r);
-	for (;; skip_blanks(r)) {
-		if ((d = redirection(r))) {
+	for (;; shell_skip_blanks(r)) {
+		if ((d = shell_redirection(r))) {
 			*redir_tail = d;
 			redir_tail = &d->next;
 		} else if (!at_word(r)) {
@@ -516,7 +212,7 @@ static struct node *simple(struct reader *r, bool is_timed)
 		n->kind = NODE_FUNCTION;
 		n->words = NULL;
 		shell_match(r, "(");
-		skip_blanks(r);
+		shell_skip_blanks(r);
 		if (!shell_match(r, ")"))
 			shell_refuse(r, start, "a bracket out of place");
 		return function_body(r, n, start);
@@ -550,7 +246,7 @@ static struct node *do_group(struct reader *r, size_t start)
 {
 	struct node *body;
 
-	skip_newlines(r);
+	shell_skip_newlines(r);
 	expect_keyword(r, start, "do");
 	body = body_list(r, start);
 	expect_keyword(r, start, "done");
@@ -565,8 +261,8 @@ static struct node *read_if(struct reader *r, size_t start)
 		add_kid(n, body_list(r, start));
 		expect_keyword(r, start, "then");
 		add_kid(n, body_list(r, start));
-	} while (keyword(r, "elif"));
-	if (keyword(r, "else"))
+	} while (shell_keyword(r, "elif"));
+	if (shell_keyword(r, "else"))
 		add_kid(n, body_list(r, start));
 	expect_keyword(r, start, "fi");
 	return n;
@@ -586,13 +282,13 @@ static void for_header(struct reader *r, struct node *n, size_t start)
 	struct word **tail = &n->words;
 	const char *name;
 
-	skip_blanks(r);
+	shell_skip_blanks(r);
 	n->name = name = at_word(r) ? word_literal(r->arena, shell_word(r)) : NULL;
 	if (!name || !shell_is_name(name, strlen(name)))
 		shell_refuse(r, start, "a loop without a variable");
-	skip_newlines(r);
-	n->has_list = keyword(r, "in");
-	for (skip_blanks(r); n->has_list && at_word(r); skip_blanks(r)) {
+	shell_skip_newlines(r);
+	n->has_list = shell_keyword(r, "in");
+	for (shell_skip_blanks(r); n->has_list && at_word(r); shell_skip_blanks(r)) {
 		*tail = shell_word(r);
 		tail = &(*tail)->next;
 	}
@@ -604,20 +300,20 @@ static struct node *read_for(struct reader *r, size_t start)
 {
 	struct node *n = node_new(r, NODE_FOR, start);
 
-	skip_blanks(r);
+	shell_skip_blanks(r);
 	if (shell_match(r, "((")) {
 		n->kind = NODE_FOR_ARITH;
 		n->words = r->is_posix ? NULL : shell_arith(r);
 		if (!n->words)
 			shell_refuse(r, start, "a loop that cannot be read");
-		skip_blanks(r);
+		shell_skip_blanks(r);
 		if (shell_ch(r) == ';')
 			r->pos++;
 	} else {
 		for_header(r, n, start);
 	}
-	skip_newlines(r);
-	if (keyword(r, "{")) {
+	shell_skip_newlines(r);
+	if (shell_keyword(r, "{")) {
 		add_kid(n, body_list(r, start));
 		expect_keyword(r, start, "}");
 	} else {
@@ -631,12 +327,12 @@ static void case_patterns(struct reader *r, struct word ***tail, size_t start)
 	if (shell_ch(r) == '(')
 		r->pos++;
 	for (;;) {
-		skip_blanks(r);
+		shell_skip_blanks(r);
 		if (!at_word(r))
 			shell_refuse(r, start, "a case without a pattern");
 		**tail = shell_word(r);
 		*tail = &(**tail)->next;
-		skip_blanks(r);
+		shell_skip_blanks(r);
 		if (shell_ch(r) != '|')
 			break;
 		r->pos++;
@@ -651,14 +347,14 @@ static struct node *read_case(struct reader *r, size_t start)
 	struct node *n = node_new(r, NODE_CASE, start);
 	struct word **tail = &n->words;
 
-	skip_blanks(r);
+	shell_skip_blanks(r);
 	if (!at_word(r))
 		shell_refuse(r, start, "a case of nothing");
 	*tail = shell_word(r);
 	tail = &(*tail)->next;
-	skip_newlines(r);
+	shell_skip_newlines(r);
 	expect_keyword(r, start, "in");
-	for (skip_newlines(r); !keyword(r, "esac"); skip_newlines(r)) {
+	for (shell_skip_newlines(r); !shell_keyword(r, "esac"); shell_skip_newlines(r)) {
 		case_patterns(r, &tail, start);
 		add_kid(n, shell_list(r));
 		if (!shell_match(r, ";;&") && !shell_match(r, ";;") && !shell_match(r, ";&")) {
@@ -682,13 +378,13 @@ static struct node *read_function(struct reader *r, size_t start)
 {
 	struct node *n = node_new(r, NODE_FUNCTION, start);
 
-	skip_blanks(r);
+	shell_skip_blanks(r);
 	n->name = at_word(r) ? word_literal(r->arena, shell_word(r)) : NULL;
 	if (!n->name)
 		shell_refuse(r, start, "a function without a plain name");
-	skip_blanks(r);
+	shell_skip_blanks(r);
 	if (shell_match(r, "(")) {
-		skip_blanks(r);
+		shell_skip_blanks(r);
 		if (!shell_match(r, ")"))
 			shell_refuse(r, start, "a bracket out of place");
 	}
@@ -697,7 +393,7 @@ static struct node *read_function(struct reader *r, size_t start)
 
 static struct node *function_body(struct reader *r, struct node *n, size_t start)
 {
-	skip_newlines(r);
+	shell_skip_newlines(r);
 	n->kids = command(r);
 	if (n->kids->kind == NODE_SIMPLE || n->kids->kind == NODE_FUNCTION)
 		shell_refuse(r, start, "a function without a body");
@@ -712,7 +408,7 @@ static struct node *read_cond(struct reader *r, size_t start)
 
 	starts_add(r, start);
 	count_command(r);
-	for (skip_newlines(r); !keyword(r, "]]"); skip_newlines(r)) {
+	for (shell_skip_newlines(r); !shell_keyword(r, "]]"); shell_skip_newlines(r)) {
 		int c = shell_ch(r);
 		size_t at = r->pos;
 
@@ -728,7 +424,7 @@ static struct node *read_cond(struct reader *r, size_t start)
 			/* ( ) < > && || */
 			if (r->pos == at && !shell_match(r, "||"))
 				r->pos++;
-			*tail = plain_word(r, at, r->pos);
+			*tail = shell_plain_word(r, at, r->pos);
 		}
 		if (r->pos == at)
 			shell_refuse(r, start, "a test that cannot be read");
@@ -787,7 +483,7 @@ static struct node *compound(struct reader *r)
 	if (shell_ch(r) == '(')
 		return parens(r);
 	for (size_t i = 0; i < ARRAY_LEN(compounds); i++) {
-		if (keyword(r, compounds[i].word)) {
+		if (shell_keyword(r, compounds[i].word)) {
 			if (compounds[i].is_bash && r->is_posix)
 				shell_refuse(r, start, "not understood by every sh");
 			return compounds[i].read(r, start);
@@ -820,17 +516,17 @@ static struct node *prefixed_command(struct reader *r)
 	bool is_timed = false;
 	struct node *n;
 
-	for (;; skip_blanks(r)) {
+	for (;; shell_skip_blanks(r)) {
 		size_t at = r->pos;
 
-		if (!r->is_posix && keyword(r, "time")) {
+		if (!r->is_posix && shell_keyword(r, "time")) {
 			if (!is_timed)
 				starts_add(r, at);
 			is_timed = true;
-			skip_blanks(r);
-			keyword(r, "-p");
-		} else if (keyword(r, "!")) {
-			hide_from_grammar(r, at, " ");	/* it knows "!" before some commands only */
+			shell_skip_blanks(r);
+			shell_keyword(r, "-p");
+		} else if (shell_keyword(r, "!")) {
+			shell_hide_from_grammar(r, at, " ");	/* it knows "!" before some commands only */
 		} else {
 			break;
 		}
@@ -852,7 +548,7 @@ static struct node *pipeline(struct reader *r)
 	size_t start = r->pos;
 	struct node *first = prefixed_command(r), *n, *last;
 
-	skip_blanks(r);
+	shell_skip_blanks(r);
 	if (shell_ch(r) != '|' || (r->pos + 1 < r->end && r->s[r->pos + 1] == '|'))
 		return first;
 	n = node_new(r, NODE_PIPE, start);
@@ -862,14 +558,14 @@ static struct node *pipeline(struct reader *r)
 
 		/* Over pipes of three and more the grammar takes ten times as long as over lists. */
 		if (!r->heredocs)
-			hide_from_grammar(r, r->pos - 1, is_both ? "; " : ";");
+			shell_hide_from_grammar(r, r->pos - 1, is_both ? "; " : ";");
 		if (is_both && r->is_posix)
 			shell_refuse(r, start, "not understood by every sh");
 		r->pos += is_both;
-		skip_newlines(r);
+		shell_skip_newlines(r);
 		last->next = prefixed_command(r);
 		last = last->next;
-		skip_blanks(r);
+		shell_skip_blanks(r);
 	}
 	return node_end(r, n);
 }
@@ -893,7 +589,7 @@ static bool list_operator(struct reader *r, struct node *done, enum join *ret)
 		return false;
 	}
 	if (*ret != JOIN_SEQ)
-		skip_newlines(r);
+		shell_skip_newlines(r);
 	return true;
 }
 
@@ -903,19 +599,19 @@ struct node *shell_list(struct reader *r)
 	enum join join = JOIN_SEQ;
 
 	shell_deeper(r);
-	for (skip_newlines(r); !at_closer(r); skip_newlines(r)) {
+	for (shell_skip_newlines(r); !at_closer(r); shell_skip_newlines(r)) {
 		struct node *n = pipeline(r);
 
 		n->join = join;
 		*tail = n;
 		tail = &n->next;
-		skip_blanks(r);
+		shell_skip_blanks(r);
 		if (!list_operator(r, n, &join))
 			break;
 	}
 	if (join != JOIN_SEQ && at_closer(r) && (!list->kids || tail == &list->kids))
 		shell_refuse(r, r->pos, "a command that is not there");
-	skip_newlines(r);
+	shell_skip_newlines(r);
 	shell_shallower(r);
 	return node_end(r, list);
 }

@@ -591,6 +591,8 @@ static bool arith_unit(struct builder *b, int c, int *depth)
 	if (c == ')' && !*depth)
 		return false;
 	*depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+	if (*depth > (int)b->r->lim->max_depth)
+		shell_over_limit(b->r, "nested too deeply");
 	one_unit(b, c, 0);
 	return true;
 }
