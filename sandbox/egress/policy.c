@@ -36,6 +36,14 @@ static void by_deny_rule(const struct domain_rule *r, struct egress_verdict *ret
 		 r->origin, r->reason ? ": " : "", r->reason ? r->reason : "");
 }
 
+/* The program learns that its name leads to a denied place, not to which. */
+static void by_address_rule(const struct host *h, const struct domain_rule *r, struct egress_verdict *ret)
+{
+	deny(ret, REFUSAL_DENY_RULE, r->text);
+	snprintf(ret->reason, sizeof(ret->reason), "'%s' resolves to an address that a rule denies (%.100s)%s%.200s",
+		 h->text, r->origin, r->reason ? ": " : "", r->reason ? r->reason : "");
+}
+
 void policy_malformed(const char *why, struct egress_verdict *ret)
 {
 	deny(ret, REFUSAL_MALFORMED, "malformed-destination");
@@ -114,8 +122,11 @@ void policy_judge_address(const struct policy *p, const struct host *h, const st
 		c = ADDRESS_OWN;
 	if (listed(p->deny_resolved, p->n_deny_resolved, ip))
 		c = ADDRESS_LISTED;
-	if (r) {
-		by_deny_rule(r, ret);
+	if (r && (h->is_address || c != ADDRESS_METADATA)) {
+		if (h->is_address)
+			by_deny_rule(r, ret);
+		else
+			by_address_rule(h, r, ret);
 		return;
 	}
 	if (c == ADDRESS_PUBLIC || (address_may_consent(c) && has_consent(p, h, ip)) ||

@@ -44,21 +44,41 @@ void refusal_line(const struct destination *d, const struct egress_verdict *v, s
 	put_plain(out, v->reason);
 }
 
+/* RFC 6761: it always leads to this machine, so that no rule for the name would do. */
+static int is_localhost(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return !strcmp(dot ? dot + 1 : name, "localhost");
+}
+
+static void put_rule_hint(const struct destination *d, const struct egress_verdict *v, struct buf *out)
+{
+	int usual = d->port == 443 || d->port == 80 || d->port == 22;
+	char host[HOST_SHOWN_SIZE];
+
+	host_show(&d->host, usual && v->why == REFUSAL_NO_RULE ? 0 : d->port, host);
+	buf_addf(out, "To allow it, start the run with: --allow-domain '%s'\n", host);
+}
+
 /* What a person can do about it; deny rules and metadata are not to be talked out of. */
 static void put_hint(const struct destination *d, const struct egress_verdict *v, struct buf *out)
 {
-	char host[HOST_SHOWN_SIZE];
-	int usual = d->port == 443 || d->port == 80 || d->port == 22;
+	static const char place[] = "A name may not lead to such a place. If it should, allow the address itself\n"
+				    "(--allow-domain ADDRESS:PORT), or map the name to it with --hosts FILE.\n";
 
 	switch (v->why) {
 	case REFUSAL_NO_RULE:
 	case REFUSAL_PORT:
-		host_show(&d->host, usual && v->why == REFUSAL_NO_RULE ? 0 : d->port, host);
-		buf_addf(out, "To allow it, start the run with: --allow-domain '%s'\n", host);
+		if (d->host.is_address && !address_may_consent(address_class(&d->host.ip)))
+			return;
+		if (is_localhost(d->host.text))
+			buf_adds(out, place);
+		else
+			put_rule_hint(d, v, out);
 		break;
 	case REFUSAL_ADDRESS:
-		buf_adds(out, "An allowed name may not lead to such a place. If it should, allow the address\n"
-			      "itself (--allow-domain ADDRESS), or map the name to it with --hosts FILE.\n");
+		buf_adds(out, place);
 		break;
 	case REFUSAL_NETWORK_OFF:
 		buf_adds(out, "To have a network, start the run with: --network allow\n");
