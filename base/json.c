@@ -560,6 +560,16 @@ struct json *json_add_copy(struct json *to, const char *key, const struct json *
 
 /* --- writing --- */
 
+/* How many bytes from @u on stand in a JSON string as they are. */
+static size_t plain_bytes(const unsigned char *u, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && u[n] >= 0x20 && u[n] < 0x7f && u[n] != '"' && u[n] != '\\')
+		n++;
+	return n;
+}
+
 int json_quote(struct buf *b, const char *s, size_t len)
 {
 	static const char plain[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
@@ -567,11 +577,17 @@ int json_quote(struct buf *b, const char *s, size_t len)
 
 	buf_addc(b, '"');
 	for (size_t i = 0, n; i < len; i += n ? n : 1) {
-		const char *known = u[i] ? strchr(plain, u[i]) : NULL;
+		const char *known;
 
+		n = plain_bytes(u + i, len - i);
+		if (n) {	/* nearly all of it, nearly always */
+			buf_add(b, u + i, n);
+			continue;
+		}
+		known = u[i] ? strchr(plain, u[i]) : NULL;
 		n = text_char(u + i, len - i);
 		if (known)
-			buf_addf(b, "\\%c", letter[known - plain]);
+			buf_add(b, (char[]){ '\\', letter[known - plain] }, 2);
 		else if (u[i] < 0x20 || u[i] == 0x7f)
 			buf_addf(b, "\\u%04x", u[i]);
 		else if (n == 2 && u[i] == 0xc2 && u[i + 1] < 0xa0)	/* C1: terminals act on them */
