@@ -1,4 +1,6 @@
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,36 +68,40 @@ static void arm(struct feed *f)
 
 /* --- lines for programs --- */
 
-/* What every line begins with; -1 out of memory. */
-static int begin_line(const struct feed *f, struct json *line, const struct stamp *at, const char *type)
+/* What every line begins with; the names are our own and need no quoting. */
+static void begin_line(struct feed *f, const struct stamp *at, const char *type)
 {
 	char when[CLOCK_TEXT_SIZE];
 
 	clock_text(at->ts_us, when);
-	return json_add_str(line, "run", f->run_id) && json_add_int(line, "seq", at->seq) &&
-		json_add_str(line, "ts", when) && json_add_str(line, "type", type) ? 0 : -1;
+	buf_addf(&f->lines, "{\"run\":\"%s\",\"seq\":%lld,\"ts\":\"%s\",\"type\":\"%s\"", f->run_id,
+		 (long long)at->seq, when, type);
 }
 
-static int add_members(struct json *line, const struct json *data)
+static void end_line(struct feed *f)
 {
-	for (const struct json *m = json_first(data); m; m = json_next(m))
-		if (!json_add_copy(line, json_key(m), m))
-			return -1;
-	return 0;
+	if (buf_adds(&f->lines, "}\n") < 0)
+		fail_memory(f);
 }
 
+/* @data: an object whose members stand beside ours, or NULL */
 static void print_line(struct feed *f, const struct stamp *at, const char *type, const struct json *data)
 {
-	OWN(json) struct json *line = NULL;
 	OWN(mem) char *text = NULL;
 
 	if (!f->as_json)
 		return;
-	line = json_new_object();
-	if (line && !begin_line(f, line, at, type) && !add_members(line, data))
-		text = json_print(line);
-	if (!text || buf_adds(&f->lines, text) < 0 || buf_addc(&f->lines, '\n') < 0)
-		fail_memory(f);
+	begin_line(f, at, type);
+	if (json_count(data)) {
+		text = json_print(data);
+		if (!text || strlen(text) < 2) {
+			fail_memory(f);
+			return;
+		}
+		buf_addc(&f->lines, ',');
+		buf_add(&f->lines, text + 1, strlen(text) - 2);
+	}
+	end_line(f);
 }
 
 /* --- output --- */
@@ -105,51 +111,66 @@ static const char *stream_name(int stream)
 	return stream == 1 ? "stdout" : "stderr";
 }
 
-int feed_text(struct json *to, const char *data, size_t len)
+static int is_text(const char *data, size_t len)
+{
+	for (size_t i = 0, n; i < len; i += n) {
+		n = (unsigned char)data[i] < 0x80 ? data[i] != '\0' : text_char(data + i, len - i);
+		if (!n)
+			return 0;
+	}
+	return 1;
+}
+
+static void add_base64(struct buf *b, const unsigned char *p, size_t len)
 {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *p = (const unsigned char *)data;
-	OWN(mem) char *text = strndup(data, len);
-	OWN(buf) struct buf b = { 0 };
-	size_t i = 0, n = 1;
 
-	for (; i < len && n; i += n)
-		n = p[i] ? text_char(p + i, len - i) : 0;
-	if (!text || !json_add_str(to, "data", text))
-		return -1;
-	if (n)
-		return 0;
-	for (i = 0; i < len; i += 3) {
+	for (size_t i = 0; i < len; i += 3) {
 		unsigned int v = (unsigned int)p[i] << 16 | (i + 1 < len ? p[i + 1] : 0u) << 8 |
 			(i + 2 < len ? p[i + 2] : 0u);
+		const char four[] = {
+			digits[v >> 18], digits[v >> 12 & 63], i + 1 < len ? digits[v >> 6 & 63] : '=',
+			i + 2 < len ? digits[v & 63] : '=',
+		};
 
-		buf_addc(&b, digits[v >> 18]);
-		buf_addc(&b, digits[v >> 12 & 63]);
-		buf_addc(&b, i + 1 < len ? digits[v >> 6 & 63] : '=');
-		buf_addc(&b, i + 2 < len ? digits[v & 63] : '=');
+		buf_add(b, four, sizeof(four));
 	}
-	return b.failed || !json_add_str(to, "base64", b.data) ? -1 : 0;
+}
+
+int feed_text(struct buf *to, const char *data, size_t len)
+{
+	buf_adds(to, "\"data\":");
+	json_quote(to, data, len);
+	if (!is_text(data, len)) {
+		buf_adds(to, ",\"base64\":\"");
+		add_base64(to, (const unsigned char *)data, len);
+		buf_addc(to, '"');
+	}
+	return to->failed ? -1 : 0;
 }
 
 /* The record says how much came and when; the bytes themselves go only to who asked for them. */
-static int emit_output(struct feed *f, int stream, const char *data, size_t len)
+static void emit_output(struct feed *f, int stream, const char *data, size_t len)
 {
 	OWN(json) struct json *record = json_new_object();
-	OWN(json) struct json *shown = json_new_object();
 	const struct event ev = { .type = stream_name(stream), .data = record };
 	struct stamp at;
 	struct err err = { 0 };
 
-	if (!record || !shown || !json_add_int(record, "bytes", (int64_t)len) || feed_text(shown, data, len) < 0) {
+	if (!record || !json_add_int(record, "bytes", (int64_t)len)) {
 		fail_memory(f);
-		return -1;
+		return;
 	}
 	if (recorder_event(f->recorder, &ev, &at, &err) < 0) {
 		fail(f, &err);
-		return -1;
+		return;
 	}
-	print_line(f, &at, ev.type, shown);
-	return 0;
+	if (!f->as_json)
+		return;
+	begin_line(f, &at, ev.type);
+	buf_addc(&f->lines, ',');
+	feed_text(&f->lines, data, len);
+	end_line(f);
 }
 
 /* A character may be cut in two by the end of a read: keep its beginning for the next. */
@@ -320,15 +341,65 @@ static int record(struct feed *f, struct err *err)
 	return failed(f, err);
 }
 
-static int print(struct feed *f, struct err *err)
+static void on_writable(void *cookie, int fd, unsigned int ready);
+
+/* Would a write block? A pipe that is writable takes PIPE_BUF bytes; a file always is. */
+static int is_writable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+static void wait_writable(struct feed *f)
+{
+	if (!f->writable)
+		f->writable = loop_fd(f->loop, f->out, LOOP_WRITE, on_writable, f);
+	if (!f->writable)
+		fail_memory(f);
+}
+
+/*
+ * Print what is ready. While the loop turns, a full pipe is waited for by it, so
+ * that time-outs and signals are not; a very long queue is waited for at once,
+ * which holds up the command, as it should.
+ */
+static void pump(struct feed *f)
 {
 	struct err why = { 0 };
 
-	if (!f->failure.msg[0] && f->lines.len && io_write_all(f->out, f->lines.data, f->lines.len) < 0) {
-		err_set(&why, ERR_SYS, errno, "cannot write events to standard output");
-		fail(f, &why);
+	while (f->printed < f->ready.len && !f->failure.msg[0]) {
+		size_t left = f->ready.len - f->printed, n = left < PIPE_BUF ? left : PIPE_BUF;
+
+		if (f->loop && left < LINES_MAX && !is_writable(f->out)) {
+			wait_writable(f);
+			return;
+		}
+		if (io_write_all(f->out, f->ready.data + f->printed, n) < 0) {
+			err_set(&why, ERR_SYS, errno, "cannot write events to standard output");
+			fail(f, &why);
+		}
+		f->printed += n;
 	}
+	watch_end(f->writable);
+	f->writable = NULL;
+	buf_clear(&f->ready);
+	f->printed = 0;
+}
+
+static void on_writable(void *cookie, int fd, unsigned int ready)
+{
+	(void)fd;
+	(void)ready;
+	pump(cookie);
+}
+
+static int print(struct feed *f, struct err *err)
+{
+	if (f->lines.len && buf_add(&f->ready, f->lines.data, f->lines.len) < 0)
+		fail_memory(f);
 	buf_clear(&f->lines);
+	pump(f);
 	return failed(f, err);
 }
 
@@ -351,7 +422,8 @@ int feed_attach(struct feed *f, struct loop *loop, void (*on_failure)(void *cook
 		struct err *err)
 {
 	watch_end(f->timer);
-	f->timer = NULL;
+	watch_end(f->writable);
+	f->timer = f->writable = NULL;
 	f->loop = loop;
 	f->on_failure = on_failure;
 	f->cookie = cookie;
@@ -362,8 +434,10 @@ int feed_attach(struct feed *f, struct loop *loop, void (*on_failure)(void *cook
 void feed_done(struct feed *f)
 {
 	watch_end(f->timer);
+	watch_end(f->writable);
 	recorder_free(f->recorder);
 	buf_done(&f->lines);
+	buf_done(&f->ready);
 	buf_done(&f->held);
 	for (size_t i = 0; i < f->n_refusals; i++) {
 		free(f->refusal[i].action);

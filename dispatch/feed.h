@@ -6,6 +6,8 @@
  * one line each. A line is printed only after its record is on disk. Records are
  * committed in groups, a few times a second, and at the latest by feed_flush().
  *
+ * A reader that is slow does not hold the run up until a few megabytes wait for it.
+ *
  * A feed that cannot record or print has failed: it remembers why and calls
  * on_failure once, and whoever runs the command ends it.
  */
@@ -42,7 +44,10 @@ struct feed {
 	int out;			/* the descriptor it goes to */
 	struct loop *loop;		/* NULL: nothing flushes by itself */
 	struct watch *timer;
-	struct buf lines;		/* not yet printed, their records not yet on disk */
+	struct buf lines;		/* their records are not yet on disk */
+	struct buf ready;		/* their records are; not yet printed beyond .printed */
+	size_t printed;
+	struct watch *writable;		/* while a slow reader is waited for */
 	struct buf held;		/* output not yet an event */
 	int held_stream;		/* 1 or 2; 0: none */
 	int64_t started_us;
@@ -86,10 +91,11 @@ void feed_fail(struct feed *f, const struct err *why);
 void feed_done(struct feed *f);
 
 /**
- * feed_text() - Output as a JSON string, and where that loses bytes, as base64 too
+ * feed_text() - Output as members of a JSON object: "data", and where that loses bytes "base64"
  *
- * Adds "data", and "base64" when @data is not UTF-8. Pure. 0 or -1 out of memory
+ * It loses bytes where they are not UTF-8, and a NUL is lost on many readers.
+ * Pure. 0 or -1 out of memory
  */
-int feed_text(struct json *to, const char *data, size_t len);
+int feed_text(struct buf *to, const char *data, size_t len);
 
 #endif

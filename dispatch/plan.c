@@ -229,6 +229,9 @@ static int add_read_denials(const struct plan_facts *f, struct sandbox_spec *spe
 		return -1;
 	if (f->tool_masks && strv_copy(&spec->deny_read, f->tool_masks) < 0)
 		return -1;
+	/* It may lie in a system directory, or in the workspace that is used in place. */
+	if (strv_add(&spec->deny_read, f->state_dir) < 0)
+		return -1;
 	return add_rules(f, &f->request->deny_read, &spec->deny_read);
 }
 

@@ -211,6 +211,8 @@ static int fly(struct flight *f, struct err *err)
 	if (watch_signals(f, err) < 0 || feed_attach(&run->feed, run->loop, on_feed_failure, f, err) < 0 ||
 	    run->runner->start(run->loop, &params, &run->process, err) < 0)
 		return -1;
+	if (run->feed.failure.msg[0])	/* there was no process to end yet */
+		run->runner->kill(run->process, SIGKILL);
 	if (run_stop_signal)	/* it came before anybody watched */
 		on_signal(f, (int)run_stop_signal);
 	loop_run(run->loop);

@@ -195,24 +195,25 @@ timeout 30 "$AGATE" "${off[@]}" --json -- sh -c 'while :; do echo x; sleep 0.02;
 # --- stdin goes through; signals reach the command and it may answer ---
 printf 'ping\n' | run 0 "$AGATE" "${off[@]}" -- cat
 says "$WORK/out" '^ping$'
-"$AGATE" "${off[@]}" -- bash -c 'trap "exit 9" TERM; echo up; while :; do sleep 0.05; done' >"$WORK/sig" 2>/dev/null &
+"$AGATE" "${off[@]}" -- bash -c 'trap "exit 9" TERM; echo up; while :; do sleep 0.05; done' >"$WORK/up1" 2>/dev/null &
 pid=$!
-within 20 grep -q up "$WORK/sig" || fail "the command did not start"
+within 20 grep -qs up "$WORK/up1" || fail "the command did not start"
 kill -TERM $pid
 wait $pid
 [ $? = 9 ] || fail "the command could not answer a signal"
-"$AGATE" "${off[@]}" -- bash -c 'trap "" TERM; echo up; setsid sleep 1000 & while :; do sleep 0.05; done' >"$WORK/sig" 2>/dev/null &
+"$AGATE" "${off[@]}" -- bash -c 'trap "" TERM; echo up; setsid sleep 1000 & while :; do sleep 0.05; done' >"$WORK/up2" 2>/dev/null &
 pid=$!
-within 20 grep -q up "$WORK/sig" || fail "the command did not start"
+within 20 grep -qs up "$WORK/up2" || fail "the command did not start"
 kill -TERM $pid
+sleep 0.3
 kill -TERM $pid
 wait $pid
 [ $? = 137 ] || fail "a second signal did not end it"
 
 # --- a supervisor that is killed: found, its processes ended, its row closed ---
-"$AGATE" "${off[@]}" --env MARK="$WORK" -- bash -c 'echo work >left.txt; echo up; sleep 1000' >"$WORK/sig" 2>/dev/null &
+"$AGATE" "${off[@]}" --env MARK="$WORK" -- bash -c 'echo work >left.txt; echo up; sleep 1000' >"$WORK/up3" 2>/dev/null &
 pid=$!
-within 20 grep -q up "$WORK/sig" || fail "the command did not start"
+within 20 grep -qs up "$WORK/up3" || fail "the command did not start"
 kill -KILL $pid
 wait $pid 2>/dev/null
 run 0 "$AGATE" recover

@@ -89,7 +89,7 @@ static void the_same_facts_give_the_same_text(void **state)
 		"{\"guestPath\":\"/home/u/src/app\",\"hostPath\":\"/home/u/.local/state/agate/runs/r1/ws\",\"readOnly\":false},"
 		"{\"guestPath\":\"/home/u/src/app/.git\",\"hostPath\":\"/home/u/.local/state/agate/runs/r1/git\",\"readOnly\":false},"
 		"{\"guestPath\":\"/run/agate/objects/0\",\"hostPath\":\"/home/u/src/app/.git/objects\",\"readOnly\":true}],"
-		"\"deniedDomains\":[\"bad.example\"],\"denyRead\":[\"/home/u/.cargo/credentials.toml\"],\"denyWrite\":[],"
+		"\"deniedDomains\":[\"bad.example\"],\"denyRead\":[\"/home/u/.cargo/credentials.toml\",\"/home/u/.local/state/agate\"],\"denyWrite\":[],"
 		"\"egressAllowlist\":[\"good.example\"],\"execGrantRoots\":[],\"guestHome\":\"/home/u\","
 		"\"guestWorkdir\":\"/home/u/src/app/lib\",\"limits\":{\"pids\":7,\"wallMs\":60000},\"mode\":\"chat\","
 		"\"networkEnabled\":true,\"protectedPaths\":[\"/home/u/src/app\",\"/srv/other\"],"
