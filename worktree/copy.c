@@ -87,10 +87,13 @@ static int note(struct worker *w, const char *name, const char *why, int sys)
 	return 1;
 }
 
+/* The destination is ours alone: what is there already was listed twice, and is done. */
 static int cannot_make(struct worker *w, const char *name, int sys)
 {
 	const char *dir = w->path.data ? w->path.data : "";
 
+	if (sys == EEXIST)
+		return 1;
 	return err_set(&w->err, sys == ENOSPC || sys == EDQUOT ? ERR_LIMIT : ERR_SYS, sys,
 		       "cannot copy '%s%s%s'", dir, *dir ? "/" : "", name);
 }
@@ -302,6 +305,17 @@ static int see_git(struct worker *w, const struct node *n)
 	return r < 0 ? no_memory(&w->err) : 0;
 }
 
+/* Only links get this far: of anything else a second one could not be made. */
+static void drop_twin(void *cookie, struct node *n)
+{
+	struct worker *w = cookie;
+
+	pthread_mutex_lock(&w->job->lock);
+	copy_links_forget(&w->job->links, n);
+	pthread_mutex_unlock(&w->job->lock);
+	tree_free(n);
+}
+
 static int copy_entries(struct worker *w, struct node *dir, DIR *d)
 {
 	struct dirent *e;
@@ -329,8 +343,7 @@ static int copy_entries(struct worker *w, struct node *dir, DIR *d)
 	}
 	if (errno)
 		note(w, ".", "cannot be read to its end", errno);
-	if (dir->n_child)
-		qsort(dir->child, dir->n_child, sizeof(struct node *), tree_order);
+	node_sort(dir, drop_twin, w);
 	return 0;
 }
 

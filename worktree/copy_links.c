@@ -18,7 +18,7 @@ struct link_name {
 	dev_t dev;
 	ino_t ino;
 	size_t order;		/* 0: the first name */
-	struct node *node;	/* NULL: a first name that could not be copied */
+	struct node *node;	/* NULL: a name that is not to be made after all */
 };
 
 static int no_memory(struct err *err)
@@ -147,18 +147,23 @@ static int make_link(int root, const struct node *first, struct node *n, struct 
 static int make_group(struct link_name *v, size_t n, int root, struct copy_result *result,
 		      struct err *err)
 {
+	const struct node *last = NULL;
+
 	for (size_t i = 1; i < n; i++) {
-		if (!v[0].node) {	/* the content was never had */
+		if (v[i].node && !v[0].node) {	/* the content was never had */
 			node_remove(v[i].node);
 			result->files--;
 			result->notes_dropped++;
-		} else if (make_link(root, v[0].node, v[i].node, err) < 0) {
-			return -1;
+		} else if (v[i].node) {
+			if (make_link(root, v[0].node, v[i].node, err) < 0)
+				return -1;
+			last = v[i].node;
 		}
 	}
-	if (n > 1 && v[0].node)		/* each link changed the one inode: the last look holds for all */
-		for (size_t i = 0; i + 1 < n; i++)
-			v[i].node->copy = v[n - 1].node->copy;
+	/* each link changed the one inode: the last look holds for all */
+	for (size_t i = 0; last && i < n; i++)
+		if (v[i].node)
+			v[i].node->copy = last->copy;
 	return 0;
 }
 

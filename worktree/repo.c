@@ -194,6 +194,7 @@ static int check_extension(const char *name, const char *value, struct err *err)
 
 static int check_format(const struct repo *r, struct err *err)
 {
+	static const char prefix[] = "extensions.";
 	OWN(mem) char *file = path_join(r->common_dir, "config");
 	OWN(git_config) git_config *c = NULL;
 	OWN(git_config_iterator) git_config_iterator *it = NULL;
@@ -204,13 +205,14 @@ static int check_format(const struct repo *r, struct err *err)
 		return no_memory(err);
 	if (!has(r->common_dir, "config"))
 		return 0;
-	if (git_config_open_ondisk(&c, file) < 0 || git_config_iterator_glob_new(&it, c, "^extensions\\.") < 0)
+	if (git_config_open_ondisk(&c, file) < 0 || git_config_iterator_new(&it, c) < 0)
 		return libgit_fail(err, ERR_INPUT, "cannot read '%s'", file);
 	git_config_get_int32(&version, c, "core.repositoryformatversion");
 	if (version > 1)
 		return err_set(err, ERR_INPUT, 0, "the repository's format, version %d, is not supported", (int)version);
 	while (version == 1 && !git_config_next(&e, it))
-		if (check_extension(e->name + strlen("extensions."), e->value ? e->value : "", err) < 0)
+		if (!strncmp(e->name, prefix, strlen(prefix)) &&
+		    check_extension(e->name + strlen(prefix), e->value ? e->value : "", err) < 0)
 			return -1;
 	return 0;
 }

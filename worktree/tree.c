@@ -66,11 +66,27 @@ void tree_free(struct node *root)
 	}
 }
 
-int tree_order(const void *a, const void *b)
+static int tree_order(const void *a, const void *b)
 {
 	const struct node *x = *(struct node *const *)a, *y = *(struct node *const *)b;
 
 	return strcmp(x->name, y->name);
+}
+
+/* A directory changed while it is read may show a name twice; a list may not. */
+void node_sort(struct node *dir, void (*drop)(void *cookie, struct node *n), void *cookie)
+{
+	size_t kept = 0;
+
+	if (dir->n_child)
+		qsort(dir->child, dir->n_child, sizeof(struct node *), tree_order);
+	for (size_t i = 0; i < dir->n_child; i++) {
+		if (!kept || strcmp(dir->child[kept - 1]->name, dir->child[i]->name))
+			dir->child[kept++] = dir->child[i];
+		else
+			drop(cookie, dir->child[i]);
+	}
+	dir->n_child = kept;
 }
 
 int node_path(const struct node *n, struct buf *out)
@@ -290,6 +306,19 @@ static int scan_open(struct scan *s, const struct node *dir)
 	return s->entries ? 0 : -1;
 }
 
+/* It may be on the list of directories to read. */
+static void drop_twin(void *cookie, struct node *n)
+{
+	struct scan *s = cookie;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->n_todo; i++)
+		if (s->todo[i] != n)
+			s->todo[kept++] = s->todo[i];
+	s->n_todo = kept;
+	tree_free(n);
+}
+
 static int scan_dir(struct scan *s, struct node *dir, struct err *err)
 {
 	if (node_path(dir, &s->path) < 0)
@@ -307,8 +336,7 @@ static int scan_dir(struct scan *s, struct node *dir, struct err *err)
 		if (scan_entry(s, dir, dirfd(s->entries), e->d_name, err) < 0)
 			return -1;
 	}
-	if (dir->n_child)
-		qsort(dir->child, dir->n_child, sizeof(struct node *), tree_order);
+	node_sort(dir, drop_twin, s);
 	return 0;
 }
 
@@ -394,6 +422,10 @@ static struct node *take_record(const struct buf *b, size_t *at, struct node **v
 	name[r.name_len] = '\0';
 	*at += r.name_len;
 	if (strlen(name) != r.name_len || strchr(name, '/') || is_dots(name))
+		return NULL;
+	/* out of order or twice the same name: walking such a list would not end */
+	if (count && v[r.parent]->n_child &&
+	    strcmp(v[r.parent]->child[v[r.parent]->n_child - 1]->name, name) >= 0)
 		return NULL;
 	n = node_new(NULL, name);
 	if (!n)

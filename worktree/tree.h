@@ -52,8 +52,8 @@ struct node *node_new(struct node *parent, const char *name);	/* not yet among i
 int node_append(struct node *dir, struct node *child);	/* behind all others, sort afterwards; 0 or -1 out of memory */
 void tree_free(struct node *root);	/* NULL is fine */
 
-/* tree_order() - the comparison children are sorted by, for qsort(3) */
-int tree_order(const void *a, const void *b);
+/* node_sort() - put children in order; of equal names one is kept, @drop gets the others to free */
+void node_sort(struct node *dir, void (*drop)(void *cookie, struct node *n), void *cookie);
 
 /* node_path() - @n's path from the root, "" for it; replaces what @out held. 0 or -1 out of memory */
 int node_path(const struct node *n, struct buf *out);
