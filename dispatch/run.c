@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/own.h"
 #include "dispatch/exit.h"
@@ -45,7 +46,13 @@ static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
 static void on_stop(int signum)
 {
+	static const char text[] = "agate: stopping when this step is done; once more to stop at once\n";
+	int saved = errno;
+
 	run_stop_signal = signum;
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		errno = 0;	/* nobody is there to read it */
+	errno = saved;
 }
 
 /*

@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "dispatch/plan.h"
 #include "dispatch/run_internal.h"
+#include "dispatch/show.h"
 #include "sandbox/policy.h"
 
 /* What spec_of() borrows from for the length of one call. */
@@ -138,6 +139,9 @@ int step_spec(struct run *run, struct err *err)
 	if (!run->spec_text || !j || !json_add_str(j, "digest", run->digest))
 		return no_memory(err);
 	feed_event(&run->feed, "run.spec", TAKE(j));
+	if (run->req->verbose)
+		say("spec: %zu binds, %zu write rules, digest %.16s...", run->spec.n_binds, run->spec.deny_write.n,
+		    run->digest);
 	return STEP_DONE;
 }
 
