@@ -129,6 +129,7 @@ const struct opt request_rows[] = {
 	ROW("approve", OPT_WORD, approve, NULL, "who is asked when a rule says ask (default none: deny)",
 	  .words = approve_words),
 	ROW("json", OPT_FLAG, json, NULL, "tell everything as one JSON event a line on stdout"),
+	ROW("audit-reads", OPT_FLAG, audit_reads, NULL, "put refused reads on record too (each open costs a little more)"),
 	ROW("net-log", OPT_FLAG, net_log, NULL, "report connections that were allowed, too"),
 	ROW("verbose", OPT_FLAG, verbose, NULL, "say what holds the run and what each step makes"),
 	{ 0 },
@@ -246,19 +247,6 @@ static int refuse_unbuilt(const struct run_request *req, struct err *err)
 	return 0;
 }
 
-/* The adapters hold read rules by mounts, which know paths and no patterns. */
-static int refuse_read_globs(const struct run_request *req, struct err *err)
-{
-	for (size_t i = 0; i < req->deny_read.n; i++) {
-		if (!strpbrk(req->deny_read.v[i], "*?["))
-			continue;
-		err_set(err, ERR_USAGE, 0, "cannot hold '--deny-read %s': patterns for reading are not built yet",
-			req->deny_read.v[i]);
-		return err_hint(err, "name the paths themselves");
-	}
-	return 0;
-}
-
 /* A rule nobody can read is refused here, and not when the helper meets it. */
 static int check_domains(const struct run_request *req, struct err *err)
 {
@@ -284,6 +272,7 @@ static int refuse_without_sandbox(const struct run_request *req, struct err *err
 		{ req->deny_write.n != 0, "--deny-write" },
 		{ req->hosts != NULL, "--hosts" },
 		{ req->net_log, "--net-log" },
+		{ req->audit_reads, "--audit-reads" },
 		{ req->memory_bytes != 0, "--memory" },
 		{ req->pids != 0, "--pids" },
 		{ req->cpu_ms != 0, "--cpu" },
@@ -308,7 +297,7 @@ int request_settle(struct run_request *req, const char *sandbox_env, struct err 
 		req->agent = recognise(req->command.v[0]);
 	if (req->sandbox < 0)
 		req->sandbox = sandbox_from_env(sandbox_env);
-	if (refuse_unbuilt(req, err) < 0 || refuse_read_globs(req, err) < 0 || check_domains(req, err) < 0)
+	if (refuse_unbuilt(req, err) < 0 ||  check_domains(req, err) < 0)
 		return -1;
 	if (mode_is_readonly((enum mode)req->mode) && req->write.n)
 		return err_set(err, ERR_USAGE, 0, "cannot open '%s' by --write: mode %s only reads", req->write.v[0],

@@ -61,6 +61,7 @@ struct run_request {
 	int approve;		/* enum approver */
 	int verbose;
 	int net_log;		/* report allowed connections too */
+	int audit_reads;	/* put refused reads on record */
 	struct strv command;	/* at least one word once settled */
 };
 

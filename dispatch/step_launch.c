@@ -205,7 +205,9 @@ static int fly(struct flight *f, struct err *err)
 		.spec = &run->spec, .argv = run->seam.argv.v, .env = run->env.v, .capture = run->req->json,
 		.hosts_file = run->hosts, .run_dir = run->dir, .agate_path = run->desk.place.self,
 		.init_path = run->desk.place.init, .data_dir = run->desk.place.data,
-		.net_log = run->req->net_log, .ops = &ops, .cookie = f,
+		.net_log = run->req->net_log,
+		/* Who denies a path by name wants to know who tried it. */
+		.audit_reads = run->req->audit_reads || run->req->deny_read.n, .ops = &ops, .cookie = f,
 	};
 
 	if (watch_signals(f, err) < 0 || feed_attach(&run->feed, run->loop, on_feed_failure, f, err) < 0 ||

@@ -215,13 +215,22 @@ static void add_read_rules(struct building *b, const struct sandbox_spec *spec)
 	}
 }
 
+/* Reads run at native speed and unseen unless somebody asked, or a pattern says what may not be read. */
+static int reads_are_trapped(const struct run_params *p)
+{
+	for (size_t i = 0; i < p->spec->deny_read.n; i++)
+		if (is_glob(p->spec->deny_read.v[i]))
+			return 1;
+	return p->audit_reads;
+}
+
 /*
  * A datagram names its peer in sendmsg(2), which is not trapped. Where the user
  * opened a directory of the host to the run, a socket in it could be reached so.
  */
 static unsigned int call_flags(const struct run_params *p)
 {
-	unsigned int flags = CALLS_FILES | CALLS_SOCKETS | (p->audit_reads ? CALLS_READS : 0);
+	unsigned int flags = CALLS_FILES | CALLS_SOCKETS | (reads_are_trapped(p) ? CALLS_READS : 0);
 
 	for (size_t i = 0; i < p->spec->n_binds; i++) {
 		const struct bind_mount *m = &p->spec->binds[i];
@@ -248,7 +257,7 @@ int blob_build(const struct run_params *p, struct err *err)
 	add_protected_zones(&b, p->spec);
 	for (size_t i = 0; i < p->spec->deny_write.n; i++)
 		add_reference(&b, &b.rules, p->spec->deny_write.v[i]);
-	if (p->audit_reads)
+	if (reads_are_trapped(p))
 		add_read_rules(&b, p->spec);
 	for (size_t i = 0; i < p->spec->allow_unix_sockets.n; i++)
 		add_reference(&b, &b.sockets, p->spec->allow_unix_sockets.v[i]);

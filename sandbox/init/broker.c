@@ -298,6 +298,15 @@ static int load_rules(const struct blob_head *blob, uint32_t off, uint32_t n, st
 	return 0;
 }
 
+static int has_pattern(const struct names *n)
+{
+	for (size_t i = 0; i < n->n; i++)
+		for (size_t j = 0; j < n->rules[i].n_parts; j++)
+			if (!n->rules[i].is_exception && n->rules[i].parts[j].kind != NAME_LITERAL)
+				return 1;
+	return 0;
+}
+
 static int raise_open_files(void)
 {
 	struct rlimit r;
@@ -333,6 +342,7 @@ static void prepare(struct broker *b)
 	    load_rules(b->blob, b->blob->rules_off, b->blob->n_rules, &b->names) < 0 ||
 	    load_rules(b->blob, b->blob->reads_off, b->blob->n_reads, &b->reads) < 0 || raise_open_files() < 0)
 		wire_fail(b->ctl, errno, 0, "read the sandbox plan in the broker");
+	b->reads_by_pattern = has_pattern(&b->reads);
 	if (join(b, fds[JOIN_NETNS], fds[JOIN_MNTNS]) < 0)
 		wire_fail(b->ctl, errno, 0, "join the sandbox's namespaces");
 	close(fds[JOIN_NETNS]);

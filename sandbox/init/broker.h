@@ -44,6 +44,7 @@ struct broker {
 	const struct blob_head *blob;
 	struct names names;	/* what may not be written */
 	struct names reads;	/* what may not be read */
+	int reads_by_pattern;	/* one of them has a glob: every open is ours */
 	struct zone *zones;
 	size_t n_zones;
 	uint64_t *mounts;	/* ids of the namespace's mounts, sorted */

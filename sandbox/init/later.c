@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ struct waiting {
 	int object;
 	int flags;
 	int cloexec;
+	int reading;	/* -1, or the FIFO's reading end, which is open and waits for a writer */
 };
 
 static atomic_int n_waiting;
@@ -59,56 +61,89 @@ static void finish(const struct waiting *w, int fd)
 	close(fd);
 }
 
-static void *wait_and_open(void *arg)
+/* One attempt; 1 when the call was answered. */
+static int try_open(const struct waiting *w)
 {
-	struct waiting *w = arg;
-	long pause_ms = 1;
 	char link[32];
 	int fd;
 
 	snprintf(link, sizeof(link), "self/fd/%d", w->object);
+	fd = openat(w->b->proc, link, w->flags);
+	if (fd >= 0)
+		finish(w, fd);
+	else if (errno != ENXIO && errno != EWOULDBLOCK)
+		send_errno(w->b->notify, w->id, errno);
+	else
+		return 0;
+	return 1;
+}
+
+/* The kernel does not tell of a writer that has not written; its first byte, or its leaving, shows it. */
+static int try_reading(struct waiting *w)
+{
+	struct pollfd p = { .fd = w->reading, .events = POLLIN };
+
+	if (poll(&p, 1, 0) <= 0)
+		return 0;
+	finish(w, w->reading);
+	w->reading = -1;
+	return 1;
+}
+
+static void *wait_and_open(void *arg)
+{
+	struct waiting *w = arg;
+	long pause_ms = 1;
+
 	while (still_there(w)) {	/* bounded by the caller's own patience */
 		struct timespec t = { .tv_nsec = pause_ms * 1000000L };
 
-		fd = openat(w->b->proc, link, w->flags);
-		if (fd >= 0) {
-			finish(w, fd);
+		if (w->reading >= 0 ? try_reading(w) : try_open(w))
 			break;
-		}
-		if (errno != ENXIO && errno != EWOULDBLOCK) {
-			send_errno(w->b->notify, w->id, errno);
-			break;
-		}
 		nanosleep(&t, NULL);
 		if (pause_ms < LONGEST_PAUSE_MS)
 			pause_ms *= 2;
 	}
-	close(w->object);
+	if (w->object >= 0)
+		close(w->object);
+	if (w->reading >= 0)
+		close(w->reading);
 	free(w);
 	atomic_fetch_sub(&n_waiting, 1);
 	return NULL;
 }
 
-struct answer open_later(const struct request *r, int object, int flags, int cloexec)
+/* Start the thread; takes both descriptors, also on failure. */
+static struct answer start_waiting(const struct request *r, int object, int reading, int flags, int cloexec)
 {
 	struct waiting *w = malloc(sizeof(*w));
 	pthread_t thread;
 
-	if (!w || atomic_fetch_add(&n_waiting, 1) >= MAX_WAITING) {
-		if (w)
-			atomic_fetch_sub(&n_waiting, 1);
-		free(w);
-		return answer_errno(ENFILE);
+	if (w)
+		*w = (struct waiting){ .b = r->b, .id = r->n->id, .flags = flags, .cloexec = cloexec,
+				       .object = object, .reading = reading };
+	if (w && atomic_fetch_add(&n_waiting, 1) < MAX_WAITING && !pthread_create(&thread, NULL, wait_and_open, w)) {
+		pthread_detach(thread);
+		return (struct answer){ .kind = ANSWER_LATER, .fd = -1 };
 	}
-	*w = (struct waiting){ .b = r->b, .id = r->n->id, .flags = flags, .cloexec = cloexec,
-			       .object = fcntl(object, F_DUPFD_CLOEXEC, 3) };
-	if (w->object < 0 || pthread_create(&thread, NULL, wait_and_open, w)) {
-		if (w->object >= 0)
-			close(w->object);
-		free(w);
+	if (w)
 		atomic_fetch_sub(&n_waiting, 1);
-		return answer_errno(ENFILE);
-	}
-	pthread_detach(thread);
-	return (struct answer){ .kind = ANSWER_LATER, .fd = -1 };
+	free(w);
+	if (object >= 0)
+		close(object);
+	if (reading >= 0)
+		close(reading);
+	return answer_errno(ENFILE);
+}
+
+struct answer open_later(const struct request *r, int object, int flags, int cloexec)
+{
+	int own = fcntl(object, F_DUPFD_CLOEXEC, 3);
+
+	return own < 0 ? answer_errno(ENFILE) : start_waiting(r, own, -1, flags, cloexec);
+}
+
+struct answer read_later(const struct request *r, int fd, int cloexec)
+{
+	return start_waiting(r, -1, fd, 0, cloexec);
 }

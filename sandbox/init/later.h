@@ -18,6 +18,9 @@
  */
 struct answer open_later(const struct request *r, int object, int flags, int cloexec);
 
+/* read_later() - hand @fd, a FIFO open for reading without O_NONBLOCK in mind, over once somebody writes; takes @fd */
+struct answer read_later(const struct request *r, int fd, int cloexec);
+
 /* send_fd() - put @fd into the caller as the call's result; 0, or -1 and errno */
 int send_fd(int notify, uint64_t id, int fd, int cloexec);
 /* send_errno() - end the call with @err */

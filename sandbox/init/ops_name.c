@@ -125,6 +125,9 @@ struct answer do_symlink(const struct request *r, uint64_t target, int at, uint6
 /* The source of a link: a second name for a protected file would be a way around its rule. */
 static int judge_source(const struct request *r, const struct place *from, const char **ret_rule)
 {
+	*ret_rule = judge_read(r->b, from->path);
+	if (*ret_rule)
+		return EACCES;
 	if (from->denied) {
 		*ret_rule = from->denied;
 		return EACCES;
@@ -215,6 +218,8 @@ static int judge_arrival(const struct request *r, const struct place *from, cons
 	found = to->zone && to->zone->kind == ZONE_WRITE ? names_tree(names, fd, to->path, ret_rule) : 0;
 	if (!found && from->zone && from->zone->kind == ZONE_WRITE)
 		found = names_tree(names, fd, from->path, ret_rule);
+	if (!found)	/* moved away, what must not be read would be another name */
+		found = names_tree(&r->b->reads, fd, from->path, ret_rule);
 	close(fd);
 	return found ? EACCES : 0;
 }
@@ -227,8 +232,13 @@ static int judge_arrival(const struct request *r, const struct place *from, cons
 static int judge_end(struct moving *m, const struct place *p, int which, struct answer *ret)
 {
 	const char *rule = "holds a mount of the sandbox";
+	const char *unreadable = judge_read(m->r.b, p->path);
 	int err = holds_zone(m->r.b, p->path) ? EBUSY : judge_write(&m->r, p, &rule);
 
+	if (!err && unreadable) {
+		err = EACCES;
+		rule = unreadable;
+	}
 	if (!err)
 		return 0;
 	m->r.given = m->text[which];

@@ -14,19 +14,7 @@
 
 #include "sandbox/init/broker.h"
 #include "sandbox/init/later.h"
-
-#define ATTEMPTS 8	/* a last part that keeps turning into a link is a game being played */
-
-/* Flags that make no sense on an object that is already found. */
-#define FINDING (O_CREAT | O_EXCL | O_NOFOLLOW)
-
-struct opening {
-	const struct request *r;
-	int flags;
-	mode_t mode;
-	struct place *p;
-	int may_be_link;	/* a last link is to be followed and was not looked for yet: ELOOP asks for it */
-};
+#include "sandbox/init/opening.h"
 
 static int wants_write(int flags)
 {
@@ -42,7 +30,7 @@ static int is_tmpfile(int flags)
  * What we add to the caller's flags: never wait, never gain a terminal, never
  * leak. A file made by this very call is nothing to wait for.
  */
-static int our_flags(int flags)
+int open_flags(int flags)
 {
 	int made_here = ((flags & O_CREAT) && (flags & O_EXCL)) || is_tmpfile(flags);
 
@@ -50,7 +38,7 @@ static int our_flags(int flags)
 }
 
 /* Hand @fd, opened with @used, over with the caller's own idea of blocking. */
-static struct answer give(const struct opening *o, int fd, int used)
+struct answer open_give(const struct opening *o, int fd, int used)
 {
 	if ((used & O_NONBLOCK) && !(o->flags & O_NONBLOCK) &&
 	    fcntl(fd, F_SETFL, used & ~O_NONBLOCK) < 0) {
@@ -61,15 +49,15 @@ static struct answer give(const struct opening *o, int fd, int used)
 }
 
 /* Open again what @object (O_PATH) is; it was judged. */
-static struct answer reopen(const struct opening *o, int object, int flags)
+struct answer open_again(const struct opening *o, int object, int flags)
 {
 	char link[32];
-	int fd, used = our_flags(flags & ~FINDING);
+	int fd, used = open_flags(flags & ~OPEN_FINDING);
 
 	snprintf(link, sizeof(link), "self/fd/%d", object);
 	fd = openat(o->r->b->proc, link, used, 0);
 	if (fd >= 0)
-		return give(o, fd, used);
+		return open_give(o, fd, used);
 	/* A FIFO without a reader, or a lease being broken: outside, the caller would wait. */
 	if ((errno == ENXIO || errno == EWOULDBLOCK) && !(o->flags & O_NONBLOCK))
 		return open_later(o->r, object, used, (o->flags & O_CLOEXEC) != 0);
@@ -92,7 +80,7 @@ static struct answer open_foreign(const struct opening *o)
 		return refuse(o->r, ACT_WRITE_DATA, o->p, "not opened for this by the user", EACCES);
 	if (have & O_APPEND)
 		flags = (flags | O_APPEND) & ~O_TRUNC;
-	return reopen(o, o->p->object, flags);
+	return open_again(o, o->p->object, flags);
 }
 
 /* The place is an object without a name of ours: a directory itself, or behind a magic link. */
@@ -112,7 +100,7 @@ static struct answer open_object(const struct opening *o)
 		if (err)
 			return refuse(o->r, ACT_WRITE_DATA, o->p, rule, err);
 	}
-	return reopen(o, o->p->object, o->flags);
+	return open_again(o, o->p->object, o->flags);
 }
 
 /* Judged "no": but only what would have changed something is a refusal. */
@@ -132,10 +120,10 @@ static struct answer open_denied(const struct opening *o, const char *rule, int 
 	if (exists && S_ISDIR(st.st_mode) && !is_tmpfile(o->flags))
 		return answer_errno(EISDIR);
 	if (exists && !wants_write(o->flags)) {
-		int used = our_flags((o->flags & ~FINDING) | O_NOFOLLOW);
+		int used = open_flags((o->flags & ~OPEN_FINDING) | O_NOFOLLOW);
 		int fd = openat(o->p->dir, o->p->name, used, 0);
 
-		return fd < 0 ? answer_errno(errno) : give(o, fd, used);
+		return fd < 0 ? answer_errno(errno) : open_give(o, fd, used);
 	}
 	return refuse(o->r, exists && !is_tmpfile(o->flags) ? ACT_WRITE_DATA : ACT_WRITE_CREATE,
 		      o->p, rule, err);
@@ -149,7 +137,7 @@ static struct answer open_waiting(const struct opening *o)
 
 	if (object < 0)
 		return answer_errno(errno);
-	a = open_later(o->r, object, our_flags(o->flags & ~FINDING), (o->flags & O_CLOEXEC) != 0);
+	a = open_later(o->r, object, open_flags(o->flags & ~OPEN_FINDING), (o->flags & O_CLOEXEC) != 0);
 	close(object);
 	return a;
 }
@@ -182,37 +170,13 @@ static struct answer open_name(const struct opening *o)
 			return answer_errno(ESRCH);
 		umask(mask);
 	}
-	used = our_flags(o->flags | O_NOFOLLOW | (o->p->must_be_dir ? O_DIRECTORY : 0));
+	used = open_flags(o->flags | O_NOFOLLOW | (o->p->must_be_dir ? O_DIRECTORY : 0));
 	fd = openat(o->p->dir, o->p->name, used, o->mode);
 	if (fd >= 0)
-		return give(o, fd, used);
+		return open_give(o, fd, used);
 	if ((errno == ENXIO || errno == EWOULDBLOCK) && !(o->flags & O_NONBLOCK))
 		return open_waiting(o);
 	return answer_errno(errno);
-}
-
-/*
- * Only notified where reads are put on record. The mounts already hold what may
- * not be read (a mask lies over it, or it is not there at all), so going on is
- * safe; what is refused is told in the words of the act.
- */
-static struct answer open_read(const struct request *r, int at, const char *text, int flags)
-{
-	__attribute__((cleanup(own_place))) struct place p;
-	char lexical[2 * PATH_MAX];
-	const char *rule;
-
-	if (!r->b->reads.n)
-		return answer_continue();
-	if (!walk(r, at, text, flags & O_NOFOLLOW ? 0 : WALK_FOLLOW, 0, &p)) {
-		rule = judge_read(r->b, p.path);
-		return rule ? refuse(r, ACT_READ_DATA, &p, rule, EACCES) : answer_continue();
-	}
-	/* It is not there, and a rule names where it would be: that was tried. */
-	if (errno != ENOENT || walk_lexical(r, at, text, lexical, sizeof(lexical)) < 0)
-		return answer_continue();
-	rule = judge_read(r->b, lexical);
-	return rule ? refuse(r, ACT_READ_DATA, NULL, rule, ENOENT) : answer_continue();
 }
 
 static int changes_something(int flags)
@@ -227,6 +191,7 @@ struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t f
 	int keeps_link = (flags & O_NOFOLLOW) || ((flags & O_CREAT) && (flags & O_EXCL));
 	struct opening o = { .r = r, .flags = (int)flags, .mode = (mode_t)mode & 07777 };
 	struct request told = *r;
+	const char *rule;
 	char text[PATH_MAX];
 
 	if (flags & O_PATH)
@@ -236,8 +201,8 @@ struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t f
 	told.given = text;
 	o.r = &told;
 	if (!changes_something(o.flags))
-		return open_read(&told, at, text, o.flags);
-	for (int i = 0; i < ATTEMPTS; i++) {
+		return open_read(&o, at, text, resolve);
+	for (int i = 0; i < OPEN_ATTEMPTS; i++) {
 		__attribute__((cleanup(own_place))) struct place p;
 		struct answer a;
 
@@ -248,6 +213,9 @@ struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t f
 		if (!target_alive(r))
 			return answer_errno(EINTR);
 		o.p = &p;
+		rule = (flags & O_ACCMODE) == O_WRONLY ? NULL : judge_read(r->b, p.path);
+		if (rule)
+			return refuse(&told, ACT_READ_DATA, &p, rule, EACCES);
 		a = p.name[0] ? open_name(&o) : open_object(&o);
 		/* It became a link since we looked: look again. */
 		if (a.kind != ANSWER_ERRNO || a.err != ELOOP || keeps_link)

@@ -110,7 +110,7 @@ static void a_request_that_cannot_be_is_refused_with_the_reason(void **state)
 		{ "{\"command\":[\"x\"],\"sandbox\":\"off\",\"network\":\"deny\"}", "cannot hold '--network deny'" },
 		{ "{\"command\":[\"x\"],\"sandbox\":\"off\",\"deny-write\":[\"*.c\"]}", "cannot hold '--deny-write'" },
 		{ "{\"command\":[\"x\"],\"sandbox\":\"off\",\"memory\":\"1G\"}", "cannot hold '--memory'" },
-		{ "{\"command\":[\"x\"],\"deny-read\":[\"**/secret\"]}", "patterns for reading are not built yet" },
+		{ "{\"command\":[\"x\"],\"sandbox\":\"off\",\"audit-reads\":true}", "cannot hold '--audit-reads'" },
 		{ "{\"command\":[\"x\"],\"mode\":\"plan\",\"write\":[\"/x\"]}", "mode plan only reads" },
 		{ "{\"command\":[\"x\"],\"allow-domain\":[\"*.com\"]}", "--allow-domain: rule '*.com'" },
 		{ "{\"command\":[\"x\"],\"deny-domain\":[\"a..b\"]}", "--deny-domain: rule 'a..b'" },

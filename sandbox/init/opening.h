@@ -1,0 +1,34 @@
+/*
+ * sandbox/init/opening.h - what the two ways of opening share: to change, and to read
+ */
+#ifndef SANDBOX_INIT_OPENING_H
+#define SANDBOX_INIT_OPENING_H
+
+#include <fcntl.h>
+
+#include "sandbox/init/broker.h"
+
+#define OPEN_ATTEMPTS 8	/* a last part that keeps turning into a link is a game being played */
+
+/* Flags that make no sense on an object that is already found. */
+#define OPEN_FINDING (O_CREAT | O_EXCL | O_NOFOLLOW)
+
+struct opening {
+	const struct request *r;
+	int flags;
+	mode_t mode;
+	struct place *p;
+	int may_be_link;	/* a last link is to be followed and was not looked for yet: ELOOP asks for it */
+};
+
+/* open_flags() - the caller's flags and ours */
+int open_flags(int flags);
+/* open_give() - hand @fd, opened with @used, over with the caller's own idea of blocking; takes @fd */
+struct answer open_give(const struct opening *o, int fd, int used);
+/* open_again() - open what @object (O_PATH, judged) is, with the caller's @flags */
+struct answer open_again(const struct opening *o, int object, int flags);
+
+/* open_read() - an open that changes nothing (ops_read.c) */
+struct answer open_read(struct opening *o, int at, const char *text, uint64_t resolve);
+
+#endif
