@@ -157,7 +157,8 @@ static int fill(struct worker *w, const char *name, int src, int dst, struct sta
 
 static int make_file(struct worker *w, struct node *n, int src, struct stat *st)
 {
-	OWN(fd) int dst = beneath_open(w->dst, n->name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	mode_t mode = st->st_mode & 01777;
+	OWN(fd) int dst = beneath_open(w->dst, n->name, O_WRONLY | O_CREAT | O_EXCL, (mode & 0777) | 0200);
 	struct stat made;
 	int cloned = 0, r;
 
@@ -173,7 +174,9 @@ static int make_file(struct worker *w, struct node *n, int src, struct stat *st)
 		return r;
 	}
 	copy_xattrs(&w->job->ways, src, dst);
-	if (fchmod(dst, st->st_mode & 01777) < 0 || set_times(dst, st) < 0 || fstat(dst, &made) < 0)
+	/* the umask mostly leaves the mode alone; read-only waits until its attributes are set */
+	if (set_times(dst, st) < 0 || fstat(dst, &made) < 0 ||
+	    ((made.st_mode & 07777) != mode && (fchmod(dst, mode) < 0 || fstat(dst, &made) < 0)))
 		return cannot_make(w, n->name, errno);
 	n->copy = stamp_of(&made);
 	n->orig = stamp_of(st);

@@ -54,6 +54,7 @@ static void user_attributes_come_along(void **state)
 		skip();
 	snprintf(path, sizeof(path), "%s/src/d", T);
 	assert_int_equal(setxattr(path, "user.d", "w", 1, 0), 0);
+	SH("chmod 444 src/f");
 	assert_int_equal(copy(COPY_MAY_SHARE, &r, &err), 0);
 	snprintf(path, sizeof(path), "%s/dst/f", T);
 	assert_int_equal(getxattr(path, "user.k", value, sizeof(value)), 1);
