@@ -24,6 +24,9 @@ struct decision {
 	int64_t span_end;
 	const char *digest;	/* of the exact request, hex; may be NULL */
 	const char *tool_use;	/* the agent's id of its tool call; may be NULL */
+	const char *classes;	/* effects that counted: "fileDelete,gitPush"; may be NULL */
+	const char *answered_by;	/* who was asked and answered: "uid 1000", "nobody"; NULL: nobody was asked */
+	int64_t waited_us;	/* for that answer */
 };
 
 /**

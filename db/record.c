@@ -129,6 +129,12 @@ int decision_digest(const struct chain *chain, const struct decision_row *row, u
 	buf_add(&texts, chain->salt, DIGEST_SIZE);
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
 		put_text(&texts, fields[i]);
+	/* Older rows have none of these, and a digest without them. */
+	if (d->classes || d->answered_by || d->waited_us) {
+		put_text(&texts, d->classes);
+		put_text(&texts, d->answered_by);
+		put_number(&texts, d->waited_us);
+	}
 	return finish(chain, &meta, &texts, ret);
 }
 
@@ -195,7 +201,7 @@ int decision_append(struct db *db, struct chain *chain, int64_t run, const struc
 		    struct err *err)
 {
 	const struct decision *d = &row->d;
-	const char *const texts[] = { d->verdict, d->mode, d->gate, d->rule, d->reason };
+	const char *const texts[] = { d->verdict, d->mode, d->gate, d->rule, d->reason, d->classes, d->answered_by };
 	int64_t w[ARRAY_LEN(texts)];
 	unsigned char digest[DIGEST_SIZE];
 
@@ -204,9 +210,10 @@ int decision_append(struct db *db, struct chain *chain, int64_t run, const struc
 		return no_memory(err);
 	if (find_words(db, texts, ARRAY_LEN(texts), w, err) < 0)
 		return -1;
-	if (sql_run(db, err, "INSERT INTO decisions VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		    "iiniinnnntiittd", chain->id, row->seq, run, row->ts_us, w[0], w[1], w[2], w[3], w[4], d->line,
-		    d->span_start, d->span_end, d->digest, d->tool_use, digest) < 0)
+	if (sql_run(db, err,
+		    "INSERT INTO decisions VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		    "iiniinnnntiittdnnn", chain->id, row->seq, run, row->ts_us, w[0], w[1], w[2], w[3], w[4], d->line,
+		    d->span_start, d->span_end, d->digest, d->tool_use, digest, w[5], w[6], d->waited_us) < 0)
 		return -1;
 	advance(chain, digest);
 	return 0;
@@ -275,7 +282,10 @@ sqlite3_value *decision_read(sqlite3_value **c, struct decision_row *ret)
 			.span_end = sqlite3_value_int64(c[11]),
 			.digest = text_of(c[12]),
 			.tool_use = text_of(c[13]),
+			.classes = text_of(c[14]),
+			.answered_by = text_of(c[15]),
+			.waited_us = sqlite3_value_int64(c[16]),
 		},
 	};
-	return c[14];
+	return c[17];
 }

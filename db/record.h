@@ -59,10 +59,11 @@ int decision_append(struct db *db, struct chain *chain, int64_t run, const struc
 	" LEFT JOIN words co ON co.id = v.comm LEFT JOIN words ex ON ex.id = v.exe"
 #define DECISION_SELECT \
 	"SELECT d.ts_us, d.id, d.seq, r.id, ve.text, mo.text, ga.text, ru.text, rs.text, d.line, d.span_start," \
-	" d.span_end, d.request, d.tool_use, d.digest" \
+	" d.span_end, d.request, d.tool_use, cl.text, an.text, d.waited_us, d.digest" \
 	" FROM decisions d LEFT JOIN runs r ON r.n = d.run LEFT JOIN words ve ON ve.id = d.verdict" \
 	" LEFT JOIN words mo ON mo.id = d.mode LEFT JOIN words ga ON ga.id = d.gate" \
-	" LEFT JOIN words ru ON ru.id = d.rule LEFT JOIN words rs ON rs.id = d.reason"
+	" LEFT JOIN words ru ON ru.id = d.rule LEFT JOIN words rs ON rs.id = d.reason" \
+	" LEFT JOIN words cl ON cl.id = d.classes LEFT JOIN words an ON an.id = d.answered"
 
 /* recorder_limit() - tests: a smaller RECORDER_MAX_VIOLATIONS */
 void recorder_limit(struct recorder *r, size_t max);

@@ -29,7 +29,7 @@ struct item {
 	int64_t seq, ts_us;
 	size_t text[MAX_TEXTS];	/* offsets, NO_TEXT for NULL */
 	enum layer layer;
-	int64_t number[2];	/* pid; or a span */
+	int64_t number[3];	/* pid; or a span and a time */
 	size_t group;		/* of a violation */
 };
 
@@ -74,6 +74,7 @@ static const size_t decision_texts[] = {
 	offsetof(struct decision, verdict),	offsetof(struct decision, gate),
 	offsetof(struct decision, rule),	offsetof(struct decision, reason),
 	offsetof(struct decision, digest),	offsetof(struct decision, tool_use),
+	offsetof(struct decision, classes),	offsetof(struct decision, answered_by),
 };
 static_assert(ARRAY_LEN(decision_texts) <= MAX_TEXTS, "a place for each text");
 
@@ -110,14 +111,14 @@ static void point_texts(const char *texts, const struct item *item, const size_t
 
 static int violation_item(struct buf *texts, const struct violation *v, struct item *ret, struct err *err)
 {
-	*ret = (struct item){ .kind = VIOLATION, .layer = v->layer, .number = { v->pid, 0 } };
+	*ret = (struct item){ .kind = VIOLATION, .layer = v->layer, .number = { v->pid } };
 	assert(v->action);
 	return add_texts(texts, v, violation_texts, ARRAY_LEN(violation_texts), ret, err);
 }
 
 static int decision_item(struct buf *texts, const struct decision *d, struct item *ret, struct err *err)
 {
-	*ret = (struct item){ .kind = DECISION, .number = { d->span_start, d->span_end } };
+	*ret = (struct item){ .kind = DECISION, .number = { d->span_start, d->span_end, d->waited_us } };
 	assert(d->line && d->verdict);
 	return add_texts(texts, d, decision_texts, ARRAY_LEN(decision_texts), ret, err);
 }
@@ -153,7 +154,7 @@ static void decision_of(const char *texts, const struct item *item, const char *
 {
 	*ret = (struct decision_row){
 		.run_id = run_id, .seq = item->seq, .ts_us = item->ts_us,
-		.d = { .span_start = item->number[0], .span_end = item->number[1] },
+		.d = { .span_start = item->number[0], .span_end = item->number[1], .waited_us = item->number[2] },
 	};
 	point_texts(texts, item, decision_texts, ARRAY_LEN(decision_texts), &ret->d);
 }

@@ -94,6 +94,34 @@ static const char *const migrations[] = {
 	" FROM decisions d LEFT JOIN runs r ON r.n = d.run JOIN words ve ON ve.id = d.verdict"
 	" LEFT JOIN words mo ON mo.id = d.mode LEFT JOIN words ga ON ga.id = d.gate"
 	" LEFT JOIN words ru ON ru.id = d.rule LEFT JOIN words rs ON rs.id = d.reason;",
+
+	/* 2: guardrail rules, questions to people, and who answered them */
+	"ALTER TABLE decisions ADD COLUMN classes INTEGER;"
+	"ALTER TABLE decisions ADD COLUMN answered INTEGER;"
+	"ALTER TABLE decisions ADD COLUMN waited_us INTEGER;"
+	"DROP VIEW v_decisions;"
+	"CREATE VIEW v_decisions AS SELECT d.id, r.id AS run, d.seq, d.ts_us, ve.text AS verdict,"
+	" mo.text AS mode, ga.text AS gate, ru.text AS rule, rs.text AS reason, d.line, d.span_start,"
+	" d.span_end, d.request, d.tool_use, cl.text AS classes, an.text AS answered_by, d.waited_us"
+	" FROM decisions d LEFT JOIN runs r ON r.n = d.run JOIN words ve ON ve.id = d.verdict"
+	" LEFT JOIN words mo ON mo.id = d.mode LEFT JOIN words ga ON ga.id = d.gate"
+	" LEFT JOIN words ru ON ru.id = d.rule LEFT JOIN words rs ON rs.id = d.reason"
+	" LEFT JOIN words cl ON cl.id = d.classes LEFT JOIN words an ON an.id = d.answered;"
+
+	/* A rule that was removed stays, since decisions name it. */
+	"CREATE TABLE policies("
+	" id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, scope_id TEXT NOT NULL, rule TEXT NOT NULL,"
+	" provenance TEXT NOT NULL, created_by TEXT, created_us INTEGER NOT NULL, expires_us INTEGER,"
+	" removed_us INTEGER, removed_by TEXT) STRICT;"
+	"CREATE UNIQUE INDEX policies_live ON policies(scope, scope_id, rule) WHERE removed_us IS NULL;"
+
+	"CREATE TABLE approvals("
+	" id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER REFERENCES runs(n), digest TEXT NOT NULL,"
+	" question TEXT NOT NULL, state TEXT NOT NULL, asked_us INTEGER NOT NULL, expires_us INTEGER NOT NULL,"
+	" answered_us INTEGER, answered_by TEXT, note TEXT, policy INTEGER REFERENCES policies(id),"
+	" closed_us INTEGER) STRICT;"
+	"CREATE UNIQUE INDEX approvals_open ON approvals(digest) WHERE state IN ('waiting', 'allowed');"
+	"CREATE INDEX approvals_by_state ON approvals(state, id);",
 };
 
 int schema_version(void)

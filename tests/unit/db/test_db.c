@@ -348,7 +348,7 @@ static int fill_up(const char *dir)
 	data[sizeof(data) - 1] = '\0';
 	if (db_open(dir, &db, &err) < 0 || stat(db_path(db), &st) < 0)
 		return 1;
-	limit.rlim_cur = 200000;
+	limit.rlim_cur = 600000;	/* more than an empty database takes */
 	setrlimit(RLIMIT_FSIZE, &limit);
 	while (good < 1000 && !journal_begin(db, "r1", "step", data, &id, &err))
 		good++;
