@@ -223,7 +223,8 @@ static int add_consent(const struct plan_bind *b, size_t n, struct sandbox_spec 
 
 static int add_read_denials(const struct plan_facts *f, struct sandbox_spec *spec)
 {
-	if ((f->n_reads || f->n_writes || f->request->audit_reads) && policy_home_secrets(f->home, &spec->deny_read) < 0)
+	if ((f->n_reads || f->n_writes || f->request->audit_reads) &&
+	    policy_home_secrets(f->home, &spec->deny_read) < 0)
 		return -1;
 	if (add_consent(f->reads, f->n_reads, spec) < 0 || add_consent(f->writes, f->n_writes, spec) < 0)
 		return -1;

@@ -297,7 +297,7 @@ int request_settle(struct run_request *req, const char *sandbox_env, struct err 
 		req->agent = recognise(req->command.v[0]);
 	if (req->sandbox < 0)
 		req->sandbox = sandbox_from_env(sandbox_env);
-	if (refuse_unbuilt(req, err) < 0 ||  check_domains(req, err) < 0)
+	if (refuse_unbuilt(req, err) < 0 || check_domains(req, err) < 0)
 		return -1;
 	if (mode_is_readonly((enum mode)req->mode) && req->write.n)
 		return err_set(err, ERR_USAGE, 0, "cannot open '%s' by --write: mode %s only reads", req->write.v[0],

@@ -210,6 +210,49 @@ kill -TERM $pid
 wait $pid
 [ $? = 137 ] || fail "a second signal did not end it"
 
+# --- a terminal: its size and kind go through, Ctrl-C is the command's, Ctrl-Z stops and fg goes on ---
+cat >"$WORK/terminal.py" <<'PY'
+import fcntl, os, pty, select, struct, sys, termios, time
+
+def session(argv, steps):
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvp(argv[0], argv)
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
+    out, at, end = b"", 0, time.time() + 30
+    while time.time() < end:
+        if select.select([fd], [], [], 0.1)[0]:
+            try:
+                data = os.read(fd, 4096)
+            except OSError:
+                data = b""
+            if not data:
+                break
+            out += data
+        if steps and out.find(steps[0][0], at) >= 0:
+            at = out.find(steps[0][0], at) + len(steps[0][0])
+            time.sleep(0.3)
+            os.write(fd, steps.pop(0)[1])
+    else:
+        os.kill(pid, 9)
+        sys.exit("hangs: %r" % out)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if steps:
+        sys.exit("never came: %r in %r" % (steps[0][0], out))
+    return status, out
+
+os.environ["PS1"] = "$ "
+run = [sys.argv[1], "run", "--sandbox", "off", "--"]
+status, out = session(run + ["bash", "-c", "trap 'exit 7' INT; stty size; echo up; while :; do sleep 0.1; done"],
+                      [(b"up\r\n", b"\x03")])
+assert status == 7 and b"33 77" in out, (status, out)
+line = " ".join(run) + " bash -c 'echo up; sleep 1; echo do''ne'; echo st=$?; exit\n"
+status, out = session(["bash", "--norc", "-i"], [(b"$ ", line.encode()), (b"up\r\n", b"\x1a"),
+                                                 (b"Stopped", b"fg; echo st=$?; exit\n")])
+assert b"done\r\n" in out and b"st=0" in out, out
+PY
+timeout 90 python3 "$WORK/terminal.py" "$AGATE" >"$WORK/out" 2>&1 || fail "the terminal does not go through"
+
 # --- a supervisor that is killed: found, its processes ended, its row closed ---
 "$AGATE" "${off[@]}" --env MARK="$WORK" -- bash -c 'echo work >left.txt; echo up; sleep 1000' >"$WORK/up3" 2>/dev/null &
 pid=$!
