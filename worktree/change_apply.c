@@ -491,7 +491,7 @@ static int save(struct apply *a, struct err *err)
 
 	if (run < 0)
 		return err_set(err, ERR_SYS, errno, "cannot open '%s'", a->ws->run_dir);
-	return manifest_save(a->manifest, run, "manifest", err);
+	return manifest_save(a->manifest, run, "manifest", 1, err);
 }
 
 static int write_all(struct apply *a)

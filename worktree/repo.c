@@ -326,6 +326,24 @@ int repo_find(const char *dir, struct repo *ret, struct err *err)
 	return 0;
 }
 
+int repo_base(const struct repo *repo, char ret[REPO_OID_SIZE], struct err *err)
+{
+	OWN(git_repository) git_repository *lg = NULL;
+	git_oid oid;
+	int rc;
+
+	if (libgit_open(repo, &lg, err) < 0)
+		return -1;
+	rc = git_reference_name_to_id(&oid, lg, "HEAD");
+	if (rc < 0 && rc != GIT_ENOTFOUND)
+		return libgit_fail(err, ERR_INPUT, "cannot read HEAD of '%s'", repo->root);
+	if (rc)
+		ret[0] = '\0';
+	else
+		git_oid_tostr(ret, REPO_OID_SIZE, &oid);
+	return 0;
+}
+
 /* @key as a new string, NULL where nothing says. */
 static char *get_string(git_config *c, const char *key)
 {

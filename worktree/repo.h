@@ -49,6 +49,9 @@ struct repo {
  */
 int repo_find(const char *dir, struct repo *ret, struct err *err);
 
+/* repo_base() - the commit at HEAD now, "" when unborn; 0, or -1 with @err */
+int repo_base(const struct repo *repo, char ret[REPO_OID_SIZE], struct err *err);
+
 /**
  * repo_identity() - Who the user is to git
  * @repo:	facts from repo_find()

@@ -389,7 +389,7 @@ static int add_record(struct buf *b, const struct node *n)
 	return buf_add(b, n->name, r.name_len);
 }
 
-int manifest_save(struct node *root, int dirfd, const char *name, struct err *err)
+int manifest_save(struct node *root, int dirfd, const char *name, int replace, struct err *err)
 {
 	OWN(buf) struct buf b = { .max = MANIFEST_MAX };
 	struct header h = { .n_nodes = 0 };
@@ -401,6 +401,8 @@ int manifest_save(struct node *root, int dirfd, const char *name, struct err *er
 	for (struct node *n = root; n; n = node_next(root, n))
 		if (add_record(&b, n) < 0)
 			return no_memory(err);
+	if (!replace)
+		return beneath_put(dirfd, name, b.data, b.len, err);
 	return io_replace_file(dirfd, name, b.data, b.len, 0600, err);
 }
 

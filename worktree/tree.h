@@ -77,8 +77,12 @@ struct node *node_skip(const struct node *top, const struct node *n);
  */
 int tree_scan(int dirfd, int skip_git, struct strv *notes, struct node **ret, struct err *err);
 
-/* manifest_save(), manifest_load() - a tree as the file @name in @dirfd; ERR_INPUT when damaged */
-int manifest_save(struct node *root, int dirfd, const char *name, struct err *err);
+/*
+ * manifest_save() - a tree as the file @name in @dirfd, which must be new or, with
+ * @replace, is exchanged as a whole and synced
+ * manifest_load() - the tree again; ERR_INPUT when damaged
+ */
+int manifest_save(struct node *root, int dirfd, const char *name, int replace, struct err *err);
 int manifest_load(int dirfd, const char *name, struct node **ret, struct err *err);
 
 static inline void own_tree(struct node **root)

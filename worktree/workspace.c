@@ -136,13 +136,27 @@ static int check_source(struct making *m, struct err *err)
 	return m->repo.gitdir ? gitdir_check(&m->repo, err) : 0;
 }
 
+/* All that a creation makes; what else is in the run's directory is not ours. */
+static int clear(int run_fd, struct err *err)
+{
+	static const char *const trees[] = { "ws.tmp", "git.tmp", "ws", "git" };
+	static const char *const files[] = { "workspace.json", "manifest", "empty" };
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (unlinkat(run_fd, files[i], 0) < 0 && errno != ENOENT)
+			return err_set(err, ERR_SYS, errno, "cannot remove '%s'", files[i]);
+	for (size_t i = 0; i < ARRAY_LEN(trees); i++)
+		if (remove_tree(run_fd, trees[i], err) < 0)
+			return -1;
+	return 0;
+}
+
 /* Leftovers of one that died go first; then the empty directories. */
 static int make_dirs(struct making *m, struct err *err)
 {
 	if (m->p->strategy == WORKSPACE_IN_PLACE)
 		return 0;
-	if (remove_tree(m->run_fd, "ws.tmp", err) < 0 || remove_tree(m->run_fd, "git.tmp", err) < 0 ||
-	    remove_tree(m->run_fd, "ws", err) < 0 || remove_tree(m->run_fd, "git", err) < 0)
+	if (clear(m->run_fd, err) < 0)
 		return -1;
 	if (mkdirat(m->run_fd, "ws.tmp", 0700) < 0)
 		return err_set(err, ERR_SYS, errno, "cannot make '%s/ws.tmp'", m->p->run_dir);
@@ -248,12 +262,12 @@ static int fill_gitdir(struct making *m, struct err *err)
 /* The user may commit while we copy; then the copy is of two moments, and says so. */
 static int look_again(struct making *m, struct err *err)
 {
-	OWN(repo) struct repo now = { 0 };
+	char now[REPO_OID_SIZE];
 	struct err e;
 
 	if (!m->repo.gitdir)
 		return 0;
-	if (repo_find(m->repo.root, &now, &e) < 0 || strcmp(now.base, m->repo.base))
+	if (repo_base(&m->repo, now, &e) < 0 || strcmp(now, m->repo.base))
 		return strv_add(&m->copy.notes, "the repository's HEAD moved while it was copied") < 0 ? no_memory(err) : 0;
 	return 0;
 }
@@ -349,7 +363,7 @@ static int note_result(struct making *m, struct err *err)
 
 static int save_manifest(struct making *m, struct err *err)
 {
-	return m->copy.root ? manifest_save(m->copy.root, m->run_fd, "manifest", err) : 0;
+	return m->copy.root ? manifest_save(m->copy.root, m->run_fd, "manifest", 0, err) : 0;
 }
 
 /* From here on a reader finds whole trees; workspace.json makes it official. */
@@ -365,16 +379,10 @@ static int rename_all(struct making *m, struct err *err)
 
 static void undo(struct making *m)
 {
-	static const char *const trees[] = { "ws.tmp", "git.tmp", "ws", "git" };
-	static const char *const files[] = { "manifest", "empty", "workspace.json" };
 	struct err unused;
 
-	if (m->run_fd < 0)
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(trees); i++)
-		remove_tree(m->run_fd, trees[i], &unused);
-	for (size_t i = 0; i < ARRAY_LEN(files); i++)
-		unlinkat(m->run_fd, files[i], 0);
+	if (m->run_fd >= 0)
+		clear(m->run_fd, &unused);
 }
 
 int workspace_create(const struct workspace_params *params, struct workspace *ret, struct err *err)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -15,6 +16,7 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "base/path.h"
+#include "worktree/beneath.h"
 #include "worktree/workspace.h"
 #include "worktree/workspace_file.h"
 
@@ -171,7 +173,16 @@ int workspace_save(const struct workspace *ws, int run_fd, struct err *err)
 	text = json_print_pretty(o);
 	if (!text)
 		return no_memory(err);
-	return io_replace_file(run_fd, FILE_NAME, text, strlen(text), 0600, err);
+	/*
+	 * Whole or not at all. Not synced: after a crash of the machine the run is
+	 * over anyway, and a record that is missing means "never finished".
+	 */
+	unlinkat(run_fd, FILE_NAME ".tmp", 0);
+	if (beneath_put(run_fd, FILE_NAME ".tmp", text, strlen(text), err) < 0)
+		return -1;
+	if (renameat(run_fd, FILE_NAME ".tmp", run_fd, FILE_NAME) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot write '%s'", FILE_NAME);
+	return 0;
 }
 
 /* --- reading; all -1 are "damaged" --- */

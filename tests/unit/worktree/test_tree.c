@@ -67,7 +67,7 @@ static void a_manifest_comes_back_as_it_was(void **state)
 	n->oid[19] = 7;
 	n->orig.size = 5;
 	fd = open_temp("d");
-	assert_int_equal(manifest_save(root, fd, "m", &err), 0);
+	assert_int_equal(manifest_save(root, fd, "m", 1, &err), 0);
 	assert_int_equal(manifest_load(fd, "m", &again, &err), 0);
 	before = paths(root);
 	after = paths(again);
@@ -89,7 +89,7 @@ static void a_manifest_cut_anywhere_is_damaged(void **state)
 	SH("mkdir -p d/b && touch d/b/x");
 	root = scan("d");
 	fd = open_temp("d");
-	assert_int_equal(manifest_save(root, fd, "m", &err), 0);
+	assert_int_equal(manifest_save(root, fd, "m", 1, &err), 0);
 	assert_int_equal(io_read_file(fd, "m", 10000, &whole, &err), 0);
 	for (size_t len = 0; len < whole.len; len++) {
 		struct node *none = NULL;
