@@ -349,3 +349,34 @@ void domain_judge(const struct domain_set *set, const struct host *h, uint16_t p
 	}
 	*ret = v;
 }
+
+/* Look for a port, of those @r, an allow rule, speaks of, on which @h is to be had. */
+static void try_ports(const struct domain_set *set, const struct domain_rule *r, const struct host *h,
+		      struct domain_verdict *v)
+{
+	for (size_t i = 0; i < (r->port ? 1 : ARRAY_LEN(default_ports)); i++) {
+		domain_judge(set, h, r->port ? r->port : default_ports[i], v);
+		if (v->answer == DOMAIN_ALLOWED)
+			return;
+	}
+}
+
+void domain_judge_name(const struct domain_set *set, const struct host *h, struct domain_verdict *ret)
+{
+	struct domain_verdict v = { .answer = DOMAIN_UNKNOWN };
+
+	for (size_t i = 0; v.answer != DOMAIN_ALLOWED && i < set->n; i++) {
+		const struct domain_rule *r = &set->v[i];
+
+		if (r->side == DOMAIN_ALLOW && fits(r, h))
+			try_ports(set, r, h, &v);
+	}
+	/* No rule allows it; one may deny it and say why. */
+	for (size_t i = 0; v.answer == DOMAIN_UNKNOWN && i < set->n; i++) {
+		const struct domain_rule *r = &set->v[i];
+
+		if (r->side == DOMAIN_DENY && !r->port && fits(r, h))
+			v = (struct domain_verdict){ .answer = DOMAIN_DENIED, .rule = r };
+	}
+	*ret = v;
+}

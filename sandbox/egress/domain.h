@@ -83,6 +83,13 @@ int domain_add_lines(struct domain_set *set, enum domain_side side, const char *
 void domain_judge(const struct domain_set *set, const struct host *h, uint16_t port,
 		  struct domain_verdict *ret);
 
+/*
+ * domain_judge_name() - the same for a host whose port is not known yet, as a
+ * look-up has it: DOMAIN_ALLOWED if a program may have @h on some port, else
+ * DOMAIN_DENIED or DOMAIN_UNKNOWN
+ */
+void domain_judge_name(const struct domain_set *set, const struct host *h, struct domain_verdict *ret);
+
 /* domain_denies() - the deny rule that names @ip (or an IPv4 address it carries) on @port, or NULL */
 const struct domain_rule *domain_denies(const struct domain_set *set, const struct ip *ip, uint16_t port);
 

@@ -50,32 +50,47 @@ void policy_malformed(const char *why, struct egress_verdict *ret)
 	snprintf(ret->reason, sizeof(ret->reason), "%s", why);
 }
 
-void policy_judge(const struct policy *p, const struct host *h, uint16_t port, struct egress_verdict *ret)
+/* @v, of the rules alone, as a verdict with its reason. */
+static void explain(const struct policy *p, const struct domain_verdict *v, uint16_t port,
+		    struct egress_verdict *ret)
 {
-	struct domain_verdict v;
-
-	domain_judge(&p->rules, h, port, &v);
-	if (v.answer == DOMAIN_DENIED) {
-		by_deny_rule(v.rule, ret);
+	if (v->answer == DOMAIN_DENIED) {
+		by_deny_rule(v->rule, ret);
 	} else if (!p->network_enabled) {
 		deny(ret, REFUSAL_NETWORK_OFF, "network-off");
 		snprintf(ret->reason, sizeof(ret->reason), "the network is off for this run");
-	} else if (v.answer == DOMAIN_ALLOWED) {
+	} else if (v->answer == DOMAIN_ALLOWED) {
 		*ret = (struct egress_verdict){ .allowed = 1 };
-		snprintf(ret->rule, sizeof(ret->rule), "%s", v.rule->text);
-	} else if (v.answer == DOMAIN_OTHER_PORT && v.rule->port) {
-		deny(ret, REFUSAL_PORT, v.rule->text);
+		snprintf(ret->rule, sizeof(ret->rule), "%s", v->rule->text);
+	} else if (v->answer == DOMAIN_OTHER_PORT && v->rule->port) {
+		deny(ret, REFUSAL_PORT, v->rule->text);
 		snprintf(ret->reason, sizeof(ret->reason), "the rule '%.200s' allows port %u, not %u",
-			 v.rule->text, v.rule->port, port);
-	} else if (v.answer == DOMAIN_OTHER_PORT) {
-		deny(ret, REFUSAL_PORT, v.rule->text);
+			 v->rule->text, v->rule->port, port);
+	} else if (v->answer == DOMAIN_OTHER_PORT) {
+		deny(ret, REFUSAL_PORT, v->rule->text);
 		snprintf(ret->reason, sizeof(ret->reason),
-			 "the rule '%.200s' names no port and so allows 443, 80 and 22, not %u", v.rule->text,
+			 "the rule '%.200s' names no port and so allows 443, 80 and 22, not %u", v->rule->text,
 			 port);
 	} else {
 		deny(ret, REFUSAL_NO_RULE, "egress-allowlist");
 		snprintf(ret->reason, sizeof(ret->reason), "no rule allows it");
 	}
+}
+
+void policy_judge(const struct policy *p, const struct host *h, uint16_t port, struct egress_verdict *ret)
+{
+	struct domain_verdict v;
+
+	domain_judge(&p->rules, h, port, &v);
+	explain(p, &v, port, ret);
+}
+
+void policy_judge_name(const struct policy *p, const struct host *h, struct egress_verdict *ret)
+{
+	struct domain_verdict v;
+
+	domain_judge_name(&p->rules, h, &v);
+	explain(p, &v, 0, ret);
 }
 
 const struct host_entry *policy_mapped(const struct policy *p, const struct host *h)

@@ -65,6 +65,9 @@ const char *refusal_word(enum refusal r);
 /* policy_judge() - the host as a program names it */
 void policy_judge(const struct policy *p, const struct host *h, uint16_t port, struct egress_verdict *ret);
 
+/* policy_judge_name() - a name that is looked up: allowed if it is on any port */
+void policy_judge_name(const struct policy *p, const struct host *h, struct egress_verdict *ret);
+
 /* policy_mapped() - the addresses somebody gave this name, or NULL */
 const struct host_entry *policy_mapped(const struct policy *p, const struct host *h);
 

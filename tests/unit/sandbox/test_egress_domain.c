@@ -11,7 +11,7 @@
 #include "sandbox/egress/domain.h"
 #include "sandbox/egress/idna.h"
 
-/* The answer of a set with these rules; NULL-terminated lists. */
+/* The answer of a set with these rules; NULL-terminated lists; @port 0: whichever. */
 static enum domain_answer judge(const char *const allow[], const char *const deny[], const char *host,
 				uint16_t port)
 {
@@ -29,7 +29,10 @@ static enum domain_answer judge(const char *const allow[], const char *const den
 			fail_msg("%s", err.msg);
 	if (host_parse(host, strlen(host), &h, &why) < 0)
 		fail_msg("'%s': %s", host, why);
-	domain_judge(&set, &h, port, &v);
+	if (port)
+		domain_judge(&set, &h, port, &v);
+	else
+		domain_judge_name(&set, &h, &v);
 	return v.answer;
 }
 
@@ -118,6 +121,34 @@ static void a_deny_rule_beats_every_allow_rule(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(table); i++)
 		if (judge(ONE(table[i].allow), ONE(table[i].deny), table[i].host, table[i].port) != table[i].answer)
 			fail_msg("allow '%s', deny '%s', host '%s'", table[i].allow, table[i].deny, table[i].host);
+}
+
+static void a_name_may_be_looked_up_if_a_rule_allows_it_on_any_port(void **state)
+{
+	static const struct {
+		const char *allow, *deny, *host;
+		enum domain_answer answer;
+	} table[] = {
+		{ "example.com", NULL, "example.com", DOMAIN_ALLOWED },
+		{ "example.com:8443", NULL, "example.com", DOMAIN_ALLOWED },
+		{ "*.example.com", NULL, "a.b.example.com", DOMAIN_ALLOWED },
+		{ "*.example.com", NULL, "example.com", DOMAIN_UNKNOWN },
+		{ "example.com", NULL, "example.org", DOMAIN_UNKNOWN },
+		{ "example.com", "example.com", "example.com", DOMAIN_DENIED },
+		{ "*.example.com", "bad.example.com", "bad.example.com", DOMAIN_DENIED },
+		{ "*.example.com", "bad.example.com", "good.example.com", DOMAIN_ALLOWED },
+		{ "example.com", "example.com:80", "example.com", DOMAIN_ALLOWED },
+		{ "example.com:80", "example.com:80", "example.com", DOMAIN_DENIED },
+		{ "example.com:8080", "*:8080", "example.com", DOMAIN_DENIED },
+		{ "example.com", "*", "example.com", DOMAIN_DENIED },
+		{ "example.com", "example.org", "example.org", DOMAIN_DENIED },
+		{ "example.com", "*:25", "example.org", DOMAIN_UNKNOWN },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		if (judge(ONE(table[i].allow), ONE(table[i].deny), table[i].host, 0) != table[i].answer)
+			fail_msg("row %zu: '%s'", i, table[i].host);
 }
 
 static void an_ambiguous_rule_is_refused_with_its_place(void **state)
@@ -265,6 +296,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_rule_fits_what_its_form_says),
 		cmocka_unit_test(a_deny_rule_beats_every_allow_rule),
+		cmocka_unit_test(a_name_may_be_looked_up_if_a_rule_allows_it_on_any_port),
 		cmocka_unit_test(an_ambiguous_rule_is_refused_with_its_place),
 		cmocka_unit_test(a_bad_line_of_a_list_is_named),
 		cmocka_unit_test(a_host_with_two_readings_is_no_host),
