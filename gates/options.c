@@ -10,7 +10,7 @@
 struct token {
 	const char *name;	/* behind the dashes */
 	size_t len;		/* of the name or the cluster */
-	bool is_long;
+	bool is_long, is_mark;
 	char sign;		/* ':', '?', '!' or 0 */
 	const char *roles;
 };
@@ -24,6 +24,7 @@ static bool next_token(const char **s, struct token *t)
 	if (!n)
 		return false;
 	*s = p + n;
+	t->is_mark = p[0] != '-';
 	t->is_long = n > 2 && p[0] == '-' && p[1] == '-';
 	t->name = p + (t->is_long ? 2 : p[0] == '-' ? 1 : 0);
 	t->len = n - (size_t)(t->name - p);
@@ -54,7 +55,7 @@ static bool has_mark(const char *spec, char mark)
 static bool find_short(const char *spec, char c, struct token *ret)
 {
 	while (next_token(&spec, ret) && !ret->is_long) {
-		if (ret->name[-1] != '-')
+		if (ret->is_mark)
 			continue;
 		for (size_t i = 0; i < ret->len; i++) {
 			if (ret->name[i] == c) {
@@ -96,6 +97,13 @@ static bool find_long(const char *spec, const char *name, size_t len, struct tok
 		found = true;
 	}
 	return found;
+}
+
+/* "--no-x" where only "--x" is listed, and that does no harm, takes something away. */
+static bool find_negated(const char *spec, const char *name, size_t len, struct token *ret)
+{
+	return len > 3 && !strncmp(name, "no-", 3) && find_long(spec, name + 3, len - 3, ret) &&
+	       ret->len == len - 3 && roles_harmless(ret->roles);
 }
 
 static bool spec_harmless(const char *spec)
@@ -187,7 +195,8 @@ static void read_long(struct cursor *c, const char *name)
 		c->p->is_help = true;	/* most programs know these and do nothing else then */
 		return;
 	}
-	if (memchr(name, PLACE_HOLE, len) || !find_long(c->spec, name, len, &t)) {
+	if (memchr(name, PLACE_HOLE, len) ||
+	    (!find_long(c->spec, name, len, &t) && !find_negated(c->spec, name, len, &t))) {
 		unknown_option(c, c->argv->v[c->i].text);
 		return;
 	}
@@ -207,6 +216,10 @@ static void read_cluster(struct cursor *c, const char *s)
 		if (takes_number && *s == PLACE_HOLE && c->argv->v[c->i].is_number)
 			continue;
 		if (!find_short(c->spec, *s, &t)) {
+			/* Alone these ask for help or the version, if they are anything. */
+			c->p->is_help |= c->argv->n == 2 && (*s == 'h' || *s == 'V') && !s[1];
+			if (c->p->is_help)
+				return;
 			unknown_option(c, c->argv->v[c->i].text);
 			return;
 		}
@@ -305,9 +318,6 @@ bool apply_role(struct judge *j, const char *who, char role, const struct args *
 			judge_path(j, who, a, role == 'R' ? USE_READ : USE_LOOK);
 		break;
 	case 'W':
-		if (!arg_is(a, "-"))
-			judge_path(j, who, a, USE_WRITE);
-		break;
 	case 'T':
 		judge_path(j, who, a, USE_WRITE);
 		break;

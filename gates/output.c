@@ -173,13 +173,28 @@ static enum value_kind simple_output(struct judge *j, const struct node *n, enum
 	return VALUE_UNKNOWN;
 }
 
+/* Does a redirection send standard output somewhere else, or mix others in? */
+static bool sends_elsewhere(const struct redir *d)
+{
+	for (; d; d = d->next) {
+		bool is_input = d->kind == REDIR_IN || d->kind == REDIR_HEREDOC || d->kind == REDIR_HERESTRING ||
+				d->kind == REDIR_DUP_IN;
+
+		if (!is_input && d->fd != 2)
+			return true;
+		if (d->kind == REDIR_DUP_OUT && d->fd == 2)
+			return true;
+	}
+	return false;
+}
+
 enum value_kind output_after(struct judge *j, const struct node *n, enum value_kind input, const char **ret_text)
 {
 	enum value_kind kind = input;
 
 	while ((n->kind == NODE_LIST || n->kind == NODE_GROUP) && n->kids && !n->kids->next && !n->redirs)
 		n = n->kids;
-	if (n->redirs && n->redirs->kind != REDIR_DUP_OUT && n->redirs->fd != 2)
+	if (sends_elsewhere(n->redirs))
 		return VALUE_UNKNOWN;
 	if (n->kind == NODE_SIMPLE && n->words)
 		return simple_output(j, n, input, ret_text);

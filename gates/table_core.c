@@ -207,9 +207,9 @@ const struct program table_core[] = {
 	ROW("sum|cksum|md5sum|sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|b2sum", sum_options, "R*"),
 	ROW("strings", "-afdwo -n:- -t:- -e:- -s:- -# --all --data --bytes:- --radix:- --encoding:- --include-all-whitespace",
 	  "R*"),
-	ROW("file", "-bdhikLlNnprsSvz0E -C!U -m:U -f:R -F:- -P:- -e:- --brief --compile!U --dereference --debug --exclude:- "
+	ROW("file", "-bcdhikLlNnrsSvzZ0E -C!U -p!U -m:U -f:R -F:- -P:- -e:- --brief --compile!U --dereference --debug --exclude:- "
 		  "--exclude-quiet:- --extension --files-from:R --keep-going --list --magic-file:U --mime --mime-type "
-		  "--mime-encoding --no-buffer --no-dereference --no-pad --no-sandbox --parameter:- --preserve-date --print0 "
+		  "--mime-encoding --no-buffer --no-dereference --no-pad --no-sandbox --parameter:- --preserve-date!U --print0 "
 		  "--raw --separator:- --special-files --uncompress --uncompress-noreport --apple --checking-printout",
 	  "R*"),
 

@@ -87,6 +87,9 @@ static const struct {
 
 static bool is_harmless_call(const struct parsed *p)
 {
+	/* "rustc --version --verbose" */
+	if (p->operands.n == 2 && arg_is(&p->operands.v[0], "--version") && arg_is(&p->operands.v[1], "--verbose"))
+		return true;
 	if (p->operands.n != 1 || !p->operands.v[0].is_known || !p->operands.v[0].text[0])
 		return false;
 	for (size_t i = 0; i < sizeof(harmless_calls) / sizeof(harmless_calls[0]); i++) {

@@ -128,6 +128,10 @@ static void check_sqlite(struct judge *j, const struct program *row, struct pars
 	(void)row;
 	if (p->operands.n)
 		judge_path(j, p->who, &p->operands.v[0], USE_READ);
+	/* Even a question makes the file where there is none. */
+	if (!opt_has(p, "readonly"))
+		judge_note(j, p->name, EFFECT_WORKSPACE_MUTATION, PLACE_INSIDE, p->who, CHANGES, "write",
+			   "'%s' can make the file it opens, without -readonly", p->who);
 	if (p->operands.n < 2)
 		judge_unknown(j, p->who, p->name, "runs what it reads from standard input");
 	for (size_t i = 1; i < p->operands.n; i++)

@@ -14,21 +14,45 @@ static void check_pager(struct judge *j, const struct program *row, struct parse
 			judge_unknown(j, p->who, &p->operands.v[i], "gets commands to run at its start");
 }
 
+/* At "env" or "$ENV" in a jq program: true unless it is one field whose name is no credential's. */
+static bool reads_secrets(const char *env)
+{
+	char name[64];
+	size_t n;
+
+	env += *env == '$' ? 4 : 3;
+	n = *env == '.' ? strspn(env + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") : 0;
+	if (!n || n >= sizeof(name))
+		return true;
+	memcpy(name, env + 1, n);
+	name[n] = '\0';
+	return place_is_secret_name(name);
+}
+
+static bool is_env_word(const char *program, const char *hit)
+{
+	static const char letters[] = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	if (hit > program && (strchr(letters, hit[-1]) || hit[-1] == '.' || hit[-1] == '"'))
+		return false;
+	return !hit[3] || (!strchr(letters, hit[3]) && hit[3] != '"');
+}
+
 static void check_jq(struct judge *j, const struct program *row, struct parsed *p)
 {
-	(void)row;
-	for (size_t i = 0; i < p->operands.n && i < 1; i++) {
-		const struct arg *a = &p->operands.v[i];
-		const char *env = strstr(a->text, "env");
+	const struct arg *a = p->operands.n ? &p->operands.v[0] : NULL;
+	bool found = false;
 
-		if (opt_has(p, "f from-file"))
-			break;
-		/* "env" and "$ENV" alone or with a name of a credential */
-		if (strstr(a->text, "$ENV") || (env && (env == a->text || !strchr("._\"abcdefghijklmnopqrstuvwxyz", env[-1])) &&
-						!strchr("_\"abcdefghijklmnopqrstuvwxyz", env[3] ? env[3] : ' ')))
-			judge_note(j, a, EFFECT_SECRET_ACCESS, PLACE_SECRET, p->who, CHANGES, "secret",
-				   "'%s' reads the variables, credentials among them", p->who);
-	}
+	(void)row;
+	if (!a || opt_has(p, "f from-file"))
+		return;
+	for (const char *hit = a->text; (hit = strstr(hit, "$ENV")); hit++)
+		found |= reads_secrets(hit);
+	for (const char *hit = a->text; (hit = strstr(hit, "env")); hit++)
+		found |= is_env_word(a->text, hit) && reads_secrets(hit);
+	if (found)
+		judge_note(j, a, EFFECT_SECRET_ACCESS, PLACE_SECRET, p->who, CHANGES, "secret",
+			   "'%s' reads the variables, credentials among them", p->who);
 }
 
 /* gzip and kin replace their files unless told to print. */
@@ -75,7 +99,7 @@ static const char grep_options[] =
 	"--file:R^ --files-with-matches --files-without-match --fixed-strings --ignore-case --include:- --initial-tab "
 	"--invert-match --label:- --line-buffered --line-number --line-regexp --max-count:- --no-filename "
 	"--no-ignore-case --no-messages --null --null-data --only-matching --perl-regexp --quiet --recursive --regexp:-^ "
-	"--silent --text --unix-byte-offsets --with-filename --word-regexp";
+	"--silent --text --unix-byte-offsets --with-filename --word-regexp --group-separator:- --no-group-separator";
 
 static const char rg_options[] =
 	"-abcFhHiIlLnNopPqsSuUvVwxz.0 -A:- -B:- -C:- -d:- -E:- -e:-^ -f:R^ -g:- -j:- -m:- -M:- -r:- -t:- -T:- "
@@ -171,7 +195,7 @@ const struct program table_text[] = {
 	ROW("column", "-teLdJx -c:- -s:- -o:- -N:- -R:- -H:- -E:- -O:- -W:- -T:- -n:- -l:- -r:- -i:- -p:- --table --separator:- "
 		    "--output-separator:- --output-width:- --table-columns:- --table-right:- --table-name:- --json --fillrows "
 		    "--keep-empty-lines --table-hide:- --table-order:- --table-truncate:- --table-wrap:- --table-noheadings "
-		    "--table-columns-limit:- --table-noextreme:- --table-maxout --table-header-repeat", "R*"),
+		    "--table-columns-limit:- --tree:- --tree-id:- --tree-parent:- --table-noextreme:- --table-maxout --table-header-repeat", "R*"),
 	ROW("expand|unexpand", "-aif -t:- -# --initial --tabs:- --all --first-only", "R*"),
 	ROW("fold", "-bs -w:- -# --bytes --spaces --width:-", "R*"),
 	ROW("fmt", "-cstu -# -g:- -p:- -w:- --crown-margin --goal:- --prefix:- --split-only --tagged-paragraph --uniform-spacing "
