@@ -35,6 +35,62 @@ void clock_text(int64_t us, char ret[CLOCK_TEXT_SIZE])
 	snprintf(ret, CLOCK_TEXT_SIZE, "%.19s.%06uZ", day, fraction);
 }
 
+/* Exactly @n digits at *p, which moves behind them; -1 if they are not there. */
+static int digits(const char **p, int n)
+{
+	int v = 0;
+
+	for (; n; n--, ++*p) {
+		if (**p < '0' || **p > '9')
+			return -1;
+		v = v * 10 + (**p - '0');
+	}
+	return v;
+}
+
+static int fraction_us(const char **p)
+{
+	int us = 0, n = 0;
+
+	for (++*p; **p >= '0' && **p <= '9' && n < 6; n++, ++*p)
+		us = us * 10 + (**p - '0');
+	if (!n)
+		return -1;
+	for (; n < 6; n++)
+		us *= 10;
+	return us;
+}
+
+int clock_parse(const char *text, int64_t *ret_us)
+{
+	static const char between[] = "--T::";
+	static const int width[] = { 4, 2, 2, 2, 2, 2 };
+	int v[6], us = 0;
+	struct tm tm, back;
+	time_t s;
+
+	for (int i = 0; i < 6; i++) {
+		if (i && *text++ != between[i - 1])
+			return -1;
+		v[i] = digits(&text, width[i]);
+		if (v[i] < 0)
+			return -1;
+	}
+	if (*text == '.' && (us = fraction_us(&text)) < 0)
+		return -1;
+	if (*text != 'Z' || text[1])
+		return -1;
+	tm = (struct tm){ .tm_year = v[0] - 1900, .tm_mon = v[1] - 1, .tm_mday = v[2],
+			  .tm_hour = v[3], .tm_min = v[4], .tm_sec = v[5] };
+	s = timegm(&tm);
+	/* timegm() takes the 31st of February for the 3rd of March. */
+	if (!gmtime_r(&s, &back) || back.tm_mon != v[1] - 1 || back.tm_mday != v[2] || back.tm_hour != v[3] ||
+	    back.tm_min != v[4] || back.tm_sec != v[5])
+		return -1;
+	*ret_us = (int64_t)s * 1000000 + us;
+	return 0;
+}
+
 void clock_fix(int64_t us)
 {
 	fixed_us = us;
