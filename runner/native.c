@@ -11,8 +11,10 @@
  *
  * A helper that ends too early ends the run: a gate nobody keeps is closed.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +54,7 @@ struct runner_run {
 	pid_t bwrap_pid, broker_pid;
 	int command_pidfd;			/* the stage, later the command */
 	pid_t command_pid;
+	int proxies[2];				/* from the stage, until the egress helper's watch owns them */
 	struct egress *egress;
 	struct callers callers;
 	struct stream streams[2];
@@ -306,15 +309,13 @@ static int on_listeners(struct runner_run *run, int fds[2], size_t nfds, pid_t p
 		return err_set(err, ERR_INPUT, 0, "the stage broke the protocol");
 	}
 	run->got_listeners = 1;
+	run->proxies[0] = fds[0];
+	run->proxies[1] = fds[1];
 	run->command_pid = pid;
 	run->command_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (run->command_pidfd < 0) {
-		close(fds[0]);
-		close(fds[1]);
+	if (run->command_pidfd < 0)
 		return err_set(err, ERR_SYS, errno, "cannot hold on to the command");
-	}
-	run->egress = egress_watch(run->loop, &run->p, fds[0], fds[1], &egress_ops, run, err);
-	return run->egress ? join_broker(run, err) : -1;
+	return join_broker(run, err);
 }
 
 static int on_notify(struct runner_run *run, int notify, struct err *err)
@@ -391,53 +392,87 @@ static void tell_stage(struct runner_run *run, const void *msg, size_t len)
 		fail_words(run, "the stage ended before the command could start");
 }
 
-static void broker_says(struct runner_run *run, const char *msg, size_t n)
+/* The namespace is ready: the helper's sockets are complete, and the stage hears which filter is enough. */
+static int on_joined(struct runner_run *run, const struct msg_filter *m, const int *net, size_t n, struct err *err)
+{
+	const struct msg_filter use = { .type = MSG_FILTER, .which = m->which };
+	int fds[EGRESS_LISTENERS];
+
+	if (run->egress || n < NET_TRANSPARENT6 || n > NET_NUM) {
+		for (size_t i = 0; i < n; i++)
+			close(net[i]);
+		return err_set(err, ERR_INPUT, 0, "the broker broke the protocol");
+	}
+	memcpy(fds, run->proxies, sizeof(run->proxies));
+	memcpy(fds + 2, net, n * sizeof(*net));
+	run->proxies[0] = run->proxies[1] = -1;
+	run->egress = egress_watch(run->loop, &run->p, fds, 2 + n, &egress_ops, run, err);
+	if (!run->egress)
+		return -1;
+	tell_stage(run, &use, sizeof(use));
+	return 0;
+}
+
+static void on_caller(struct runner_run *run, const struct msg_caller *m)
+{
+	char ip[INET6_ADDRSTRLEN];
+
+	callers_add(&run->callers, m);
+	if (m->family && run->egress && inet_ntop((int)m->family, m->to, ip, sizeof(ip)))
+		egress_caller(run->egress, m->port, ip, m->to_port);
+}
+
+static int on_fail(const struct msg_fail *m, struct err *err)
+{
+	return err_set(err, ERR_SYS, m->sys, "cannot %.*s", (int)sizeof(m->what) - 1, m->what);
+}
+
+/* One message of @n bytes with @n_fds descriptors. */
+static void broker_says(struct runner_run *run, const char *msg, size_t n, const int *fds, size_t n_fds)
 {
 	const struct msg_plain go = { .type = MSG_GO };
-	struct msg_plain got;
-	struct msg_filter filter;
-	struct msg_fail f;
+	union { struct msg_plain plain; struct msg_filter filter; struct msg_caller caller; struct msg_fail fail; } m;
 	struct err err = { 0 };
-	int bad = 0;
+	int r = -1;
 
-	memcpy(&got, msg, sizeof(got));
-	if (got.type == MSG_VIOLATION) {
-		bad = tell_violation(&run->p, msg, n) < 0;
-	} else if (got.type == MSG_CALLER) {
-		bad = callers_add(&run->callers, msg, n) < 0;
-	} else if (got.type == MSG_JOINED && n == sizeof(filter) && !run->got_notify) {
-		memcpy(&filter, msg, sizeof(filter));
-		filter.type = MSG_FILTER;
-		tell_stage(run, &filter, sizeof(filter));
-	} else if (got.type == MSG_READY && run->got_notify && !run->said_go) {
+	memcpy(&m, msg, n < sizeof(m) ? n : sizeof(m));
+	err_set(&err, ERR_INPUT, 0, "the broker broke the protocol");
+	if (m.plain.type == MSG_VIOLATION) {
+		r = tell_violation(&run->p, msg, n);
+	} else if (m.plain.type == MSG_CALLER && n == sizeof(m.caller)) {
+		on_caller(run, &m.caller);
+		r = 0;
+	} else if (m.plain.type == MSG_JOINED && n == sizeof(m.filter) && run->got_listeners) {
+		r = on_joined(run, &m.filter, fds, n_fds, &err);
+	} else if (m.plain.type == MSG_READY && run->got_notify && !run->said_go) {
 		run->said_go = 1;
 		run->state = RUN_WARM;
 		tell_stage(run, &go, sizeof(go));
-	} else if (got.type == MSG_FAIL && n == sizeof(f)) {
-		memcpy(&f, msg, sizeof(f));
-		f.what[sizeof(f.what) - 1] = '\0';
-		err_set(&err, ERR_SYS, f.sys, "cannot %s", f.what);
-		fail(run, END_FAILED, &err);
-	} else {
-		bad = 1;
+		r = 0;
+	} else if (m.plain.type == MSG_FAIL && n == sizeof(m.fail)) {
+		r = on_fail(&m.fail, &err);
 	}
-	if (bad)
-		fail_words(run, "the broker broke the protocol");
+	if (r < 0)
+		fail(run, END_FAILED, &err);
 }
 
 /* One message, if there is one: 1, else 0. */
 static int read_broker(struct runner_run *run, int fd)
 {
 	char msg[MSG_MAX];
-	ssize_t n = recv(fd, msg, sizeof(msg), MSG_DONTWAIT);
+	int fds[NET_NUM];
+	size_t n_fds;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	ssize_t n;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (poll(&p, 1, 0) <= 0)
 		return 0;
+	n = io_recv_fds(fd, msg, sizeof(msg), fds, NET_NUM, &n_fds);
 	if (n < (ssize_t)sizeof(struct msg_plain)) {
 		end_watch(&run->broker_watch);
 		return 0;
 	}
-	broker_says(run, msg, (size_t)n);
+	broker_says(run, msg, (size_t)n, fds, n_fds);
 	return 1;
 }
 
@@ -565,7 +600,7 @@ static void native_free(struct runner_run *run)
 {
 	struct watch **all[] = { &run->stage_watch, &run->broker_watch, &run->bwrap, &run->broker,
 				 &run->wall, &run->grace, &run->setup, &run->last };
-	int fds[] = { run->stage_ctl, run->broker_ctl, run->blob, run->command_pidfd };
+	int fds[] = { run->stage_ctl, run->broker_ctl, run->blob, run->command_pidfd, run->proxies[0], run->proxies[1] };
 
 	kill_tree(run);
 	if (run->broker_pid > 0)
@@ -588,7 +623,7 @@ static int native_start(struct loop *loop, const struct run_params *p, struct ru
 	if (!run)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
 	*run = (struct runner_run){ .loop = loop, .p = *p, .stage_ctl = -1, .broker_ctl = -1,
-				    .command_pidfd = -1, .kind = END_EXITED, .state = RUN_CREATED };
+				    .command_pidfd = -1, .proxies = { -1, -1 }, .kind = END_EXITED, .state = RUN_CREATED };
 	for (int i = 0; i < 2; i++)
 		run->streams[i] = (struct stream){ .run = run, .number = i + 1, .fd = -1 };
 	run->blob = blob_build(p, err);

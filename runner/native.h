@@ -56,12 +56,17 @@ struct egress_ops {
 	void (*ended)(void *cookie, const struct err *why);	/* @why NULL: asked to */
 };
 
+/* In the order the helper expects them: the proxies, DNS, transparent; without IPv6 one less. */
+#define EGRESS_LISTENERS 6
+
 /**
  * egress_watch() - Wait for the first connection, then start the helper
- * @http: and @socks: the listening sockets inside; owned from now on, also on failure
+ * @fds:	@n of EGRESS_LISTENERS sockets inside; owned from now on, also on failure
  */
-struct egress *egress_watch(struct loop *loop, const struct run_params *p, int http, int socks,
+struct egress *egress_watch(struct loop *loop, const struct run_params *p, const int *fds, size_t n,
 			    const struct egress_ops *ops, void *cookie, struct err *err);
+/* egress_caller() - a transparent connection is about to come from local @port to where @ip, @to_port says */
+void egress_caller(struct egress *e, unsigned int port, const char *ip, unsigned int to_port);
 /* egress_stop() - no more connections; ops->ended follows, at once if the helper never ran (then returns 1) */
 int egress_stop(struct egress *e);
 void egress_free(struct egress *e);	/* kills; NULL is fine */
@@ -75,8 +80,9 @@ struct callers {
 	size_t next;
 };
 
-/* callers_add() - remember a MSG_CALLER of @len bytes; -1 if it is malformed */
-int callers_add(struct callers *c, const void *msg, size_t len);
+struct msg_caller;
+/* callers_add() - remember one */
+void callers_add(struct callers *c, const struct msg_caller *m);
 /* callers_name() - fill pid, comm and exe of @v for the connection from @port, if known */
 void callers_name(const struct callers *c, unsigned int port, struct violation *v);
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/own.h"
 #include "base/path.h"
 #include "runner/native.h"
@@ -171,6 +172,30 @@ static void add_system(struct args *a)
 	add2(a, "--tmpfs", "/var/tmp");
 	add2(a, "--tmpfs", "/run");
 	add3(a, "--ro-bind", a->p->init_path, GUEST_INIT);
+}
+
+/*
+ * Names are looked up at the run's own stub, whatever the host uses. Where
+ * /etc/resolv.conf is a link into /run, its target is made in the private one.
+ */
+static int add_resolver(struct args *a, struct err *err)
+{
+	static const char text[] = "nameserver 127.0.0.1\noptions timeout:5 attempts:1\n";
+	OWN(mem) char *host = NULL;
+	OWN(mem) char *target = path_resolve("/etc/resolv.conf");
+	OWN(fd) int fd = -1;
+	struct stat st;
+
+	if (asprintf(&host, "%s/resolv.conf", a->p->run_dir) < 0 || !target)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	if (lstat("/etc/resolv.conf", &st) < 0)
+		return 0;	/* without one, 127.0.0.1 is what the library asks */
+	fd = open(host, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0 || io_write_all(fd, text, sizeof(text) - 1) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot write '%s'", host);
+	if (S_ISREG(st.st_mode) || path_under(target, "/run"))
+		add3(a, "--ro-bind", host, target);
+	return 0;
 }
 
 /* --- the binds --- */
@@ -407,6 +432,8 @@ int args_build(const struct run_params *p, struct strv *ret, struct err *err)
 	add(&a, "bwrap");
 	add_namespaces(&a);
 	add_system(&a);
+	if (add_resolver(&a, err) < 0)
+		return -1;
 	add_binds(&a);
 	if (add_protected(&a, err) < 0 || add_read_denials(&a, err) < 0 || add_read_grants(&a, err) < 0) {
 		strv_done(&a.seals);

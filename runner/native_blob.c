@@ -3,6 +3,7 @@
  *
  * Zones follow the mounts that native_args.c makes; keep the two in step.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ struct building {
 	struct buf rules;	/* uint32_t, offsets into texts */
 	struct buf reads;
 	struct buf sockets;
+	struct buf literals;
 	struct buf texts;
 	struct buf filter[2];	/* FILTER_ALL, FILTER_SPARED */
 };
@@ -34,6 +36,7 @@ static void own_building(struct building *b)
 	buf_done(&b->rules);
 	buf_done(&b->reads);
 	buf_done(&b->sockets);
+	buf_done(&b->literals);
 	buf_done(&b->texts);
 	buf_done(&b->filter[0]);
 	buf_done(&b->filter[1]);
@@ -143,6 +146,7 @@ static void place_texts(struct building *b, uint32_t texts_at)
 	shift(&b->rules, texts_at);
 	shift(&b->reads, texts_at);
 	shift(&b->sockets, texts_at);
+	shift(&b->literals, texts_at);
 }
 
 static void set_limits(struct blob_head *h, const struct spec_limits *l)
@@ -182,7 +186,7 @@ static int put_together(struct building *b, const struct run_params *p, struct b
 	struct blob_head h = { .magic = BLOB_MAGIC, .listen_proxies = 1 };
 
 	place_texts(b, (uint32_t)(sizeof(h) + b->filter[0].len + b->filter[1].len + b->zones.len + b->rules.len + b->reads.len +
-				  b->sockets.len));
+				  b->sockets.len + b->literals.len));
 	set_limits(&h, &p->spec->limits);
 	buf_add(ret, &h, sizeof(h));
 	for (int i = 0; i < 2; i++)
@@ -192,12 +196,32 @@ static int put_together(struct building *b, const struct run_params *p, struct b
 	h.rules_off = section(ret, &b->rules, sizeof(uint32_t), &h.n_rules);
 	h.reads_off = section(ret, &b->reads, sizeof(uint32_t), &h.n_reads);
 	h.sockets_off = section(ret, &b->sockets, sizeof(uint32_t), &h.n_sockets);
+	h.literals_off = section(ret, &b->literals, sizeof(uint32_t), &h.n_literals);
 	buf_add(ret, b->texts.data, b->texts.len);
 	if (ret->failed || b->texts.failed)
 		return -1;
 	h.total = (uint32_t)ret->len;
 	memcpy(ret->data, &h, sizeof(h));
 	return 0;
+}
+
+/*
+ * Addresses among the allow rules, without brackets and ports: connecting to one
+ * leads to the egress helper, which judges the port and the deny rules.
+ */
+static void add_literals(struct building *b, const struct sandbox_spec *spec)
+{
+	for (size_t i = 0; spec->network_enabled && i < spec->egress_allow.n; i++) {
+		const char *rule = spec->egress_allow.v[i];
+		char host[INET6_ADDRSTRLEN], plain[INET6_ADDRSTRLEN];
+		int is6 = rule[0] == '[';
+		unsigned char ip[16];
+
+		snprintf(host, sizeof(host), "%.*s", (int)strcspn(rule + is6, is6 ? "]" : ":"), rule + is6);
+		if (inet_pton(is6 ? AF_INET6 : AF_INET, host, ip) == 1 &&
+		    inet_ntop(is6 ? AF_INET6 : AF_INET, ip, plain, sizeof(plain)))
+			add_reference(b, &b->literals, plain);
+	}
 }
 
 /* The last match wins, so what is allowed again comes last. */
@@ -259,6 +283,7 @@ int blob_build(const struct run_params *p, struct err *err)
 		add_reference(&b, &b.rules, p->spec->deny_write.v[i]);
 	if (reads_are_trapped(p))
 		add_read_rules(&b, p->spec);
+	add_literals(&b, p->spec);
 	for (size_t i = 0; i < p->spec->allow_unix_sockets.n; i++)
 		add_reference(&b, &b.sockets, p->spec->allow_unix_sockets.v[i]);
 	if (put_together(&b, p, &blob) < 0)

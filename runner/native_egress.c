@@ -30,8 +30,10 @@ struct egress {
 	const struct run_params *p;
 	const struct egress_ops *ops;
 	void *cookie;
-	int listener[2];
-	struct watch *waiting[2];
+	int listener[EGRESS_LISTENERS];
+	struct watch *waiting[EGRESS_LISTENERS];
+	size_t n_listeners;
+	struct strv early;	/* caller messages from before it was started */
 	int control;
 	struct watch *reports, *child;
 	pid_t pid;
@@ -189,7 +191,7 @@ static int start(struct egress *e, struct err *err)
 	OWN(mem) char *text = configuration(e->p, err);
 	OWN(fd) int memfd = -1;
 	OWN(fd) int theirs = -1;
-	int pair[2], fds[3];
+	int pair[2], fds[1 + EGRESS_LISTENERS];
 
 	if (!text)
 		return -1;
@@ -201,17 +203,20 @@ static int start(struct egress *e, struct err *err)
 	if (spawn(e, theirs, err) < 0)
 		return -1;
 	fds[0] = memfd;
-	fds[1] = e->listener[0];
-	fds[2] = e->listener[1];
-	if (io_send_fds(e->control, hello, sizeof(hello) - 1, fds, 3) < 0)
+	memcpy(fds + 1, e->listener, e->n_listeners * sizeof(fds[0]));
+	if (io_send_fds(e->control, hello, sizeof(hello) - 1, fds, 1 + e->n_listeners) < 0)
 		return err_set(err, ERR_SYS, errno, "cannot talk to the egress helper");
+	for (size_t i = 0; i < e->early.n; i++)
+		if (io_send_fds(e->control, e->early.v[i], strlen(e->early.v[i]), NULL, 0) < 0)
+			return err_set(err, ERR_SYS, errno, "cannot talk to the egress helper");
+	strv_done(&e->early);
 	e->reports = loop_fd(e->loop, e->control, LOOP_READ, on_report, e);
 	return e->reports ? 0 : err_set(err, ERR_NOMEM, 0, "out of memory");
 }
 
 static void close_listeners(struct egress *e)
 {
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < e->n_listeners; i++) {
 		watch_end(e->waiting[i]);
 		e->waiting[i] = NULL;
 		if (e->listener[i] >= 0)
@@ -240,27 +245,41 @@ static void on_connection(void *cookie, int fd, unsigned int ready)
 	close_listeners(e);
 }
 
-struct egress *egress_watch(struct loop *loop, const struct run_params *p, int http, int socks,
+struct egress *egress_watch(struct loop *loop, const struct run_params *p, const int *fds, size_t n,
 			    const struct egress_ops *ops, void *cookie, struct err *err)
 {
 	struct egress *e = calloc(1, sizeof(*e));
 
 	if (!e) {
-		close(http);
-		close(socks);
+		for (size_t i = 0; i < n; i++)
+			close(fds[i]);
 		err_set(err, ERR_NOMEM, 0, "out of memory");
 		return NULL;
 	}
-	*e = (struct egress){ .loop = loop, .p = p, .ops = ops, .cookie = cookie, .control = -1,
-			      .listener = { http, socks } };
-	for (int i = 0; i < 2; i++)
+	*e = (struct egress){ .loop = loop, .p = p, .ops = ops, .cookie = cookie, .control = -1, .n_listeners = n };
+	memcpy(e->listener, fds, n * sizeof(*fds));
+	for (size_t i = 0; i < n; i++) {
 		e->waiting[i] = loop_fd(loop, e->listener[i], LOOP_READ, on_connection, e);
-	if (!e->waiting[0] || !e->waiting[1]) {
-		egress_free(e);
-		err_set(err, ERR_NOMEM, 0, "out of memory");
-		return NULL;
+		if (!e->waiting[i]) {
+			egress_free(e);
+			err_set(err, ERR_NOMEM, 0, "out of memory");
+			return NULL;
+		}
 	}
 	return e;
+}
+
+void egress_caller(struct egress *e, unsigned int port, const char *ip, unsigned int to_port)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "{\"type\":\"caller\",\"port\":%u,\"address\":\"%s\",\"destPort\":%u}", port, ip,
+		 to_port);
+	/* A caller the helper does not hear of is closed there: nothing opens by a lost message. */
+	if (e->control >= 0)
+		io_send_fds(e->control, text, strlen(text), NULL, 0);
+	else if (e->early.n < CALLERS)
+		strv_add(&e->early, text);
 }
 
 int egress_stop(struct egress *e)
@@ -284,5 +303,6 @@ void egress_free(struct egress *e)
 		kill(e->pid, SIGKILL);
 	if (e->control >= 0)
 		close(e->control);
+	strv_done(&e->early);
 	free(e);
 }

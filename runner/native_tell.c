@@ -20,6 +20,7 @@ static const struct { const char *name; enum layer layer; } actions[] = {
 	[ACT_WRITE_NODE] = { "file-write-create", LAYER_FILE },
 	[ACT_UNIX_CONNECT] = { "unix-connect", LAYER_UNIX },
 	[ACT_BIND] = { "file-write-create", LAYER_FILE },
+	[ACT_NETWORK] = { "network-outbound", LAYER_NETWORK },
 	[ACT_SYSCALL] = { "syscall", LAYER_SYSCALL },
 };
 static_assert(ARRAY_LEN(actions) == ACT_NUM, "a name for each action");
@@ -86,24 +87,19 @@ int tell_violation(const struct run_params *p, const void *msg, size_t len)
 	return 0;
 }
 
-int callers_add(struct callers *c, const void *msg, size_t len)
+void callers_add(struct callers *c, const struct msg_caller *m)
 {
-	struct msg_caller m;
 	size_t i = c->next;
 
-	if (len != sizeof(m))
-		return -1;
-	memcpy(&m, msg, sizeof(m));
 	for (size_t j = 0; j < CALLERS; j++)
-		if (c->of[j].port == m.port)
+		if (c->of[j].port == m->port)
 			i = j;
 	if (i == c->next)
 		c->next = (c->next + 1) % CALLERS;
-	c->of[i].port = m.port;
-	c->of[i].pid = m.pid;
-	memcpy(c->of[i].comm, m.comm, sizeof(m.comm));
-	memcpy(c->of[i].exe, m.exe, sizeof(m.exe));
-	return 0;
+	c->of[i].port = m->port;
+	c->of[i].pid = m->pid;
+	memcpy(c->of[i].comm, m->comm, sizeof(m->comm));
+	memcpy(c->of[i].exe, m->exe, sizeof(m->exe));
 }
 
 void callers_name(const struct callers *c, unsigned int port, struct violation *v)

@@ -20,6 +20,7 @@
 #include "sandbox/init/broker.h"
 #include "sandbox/init/init.h"
 #include "sandbox/init/later.h"
+#include "sandbox/init/net.h"
 #include "sandbox/init/sys.h"
 #include "sandbox/init/wire.h"
 
@@ -333,7 +334,8 @@ static void prepare(struct broker *b)
 {
 	struct msg_filter joined = { .type = MSG_JOINED, .which = FILTER_ALL };
 	struct msg_plain m;
-	int fds[JOIN_NUM];
+	int fds[JOIN_NUM], net[NET_NUM];
+	size_t n_net;
 
 	if (wire_recv(b->ctl, &m, sizeof(m), fds, JOIN_NUM) != sizeof(m) || m.type != MSG_JOIN)
 		_exit(125);	/* the supervisor is gone, or the run ended before it began */
@@ -347,14 +349,18 @@ static void prepare(struct broker *b)
 		wire_fail(b->ctl, errno, 0, "join the sandbox's namespaces");
 	close(fds[JOIN_NETNS]);
 	close(fds[JOIN_MNTNS]);
+	if (net_prepare(net, &n_net) < 0)
+		wire_fail(b->ctl, errno, 0, "prepare the sandbox's network");
 	if (b->blob->may_seal && !seal_denied(b))
 		joined.which = FILTER_SPARED;
 	if (mounts_load(b) < 0)
 		wire_fail(b->ctl, errno, 0, "list the sandbox's mounts");
 	if (confine(b) < 0)
 		wire_fail(b->ctl, errno, 0, "confine the broker");
-	if (wire_send(b->ctl, &joined, sizeof(joined), NULL, 0) < 0)
+	if (wire_send(b->ctl, &joined, sizeof(joined), net, n_net) < 0)
 		_exit(125);
+	for (size_t i = 0; i < n_net; i++)
+		close(net[i]);
 }
 
 static void serve(struct broker *b)

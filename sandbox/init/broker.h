@@ -159,8 +159,8 @@ int is_native(const struct place *p);
 /* refuse() - put the refusal on record, then answer @err */
 struct answer refuse(const struct request *r, enum file_action action, const struct place *p,
 		     const char *rule, int err);
-/* report_caller() - tell who owns the connection from local @port to a proxy */
-void report_caller(const struct request *r, unsigned int port);
+/* report_caller() - fill in who the caller is and send @m */
+void report_caller(const struct request *r, struct msg_caller *m);
 void report_flush(struct broker *b);
 void *report_thread(void *broker);
 

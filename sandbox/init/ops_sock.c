@@ -1,15 +1,12 @@
 /*
  * sandbox/init/ops_sock.c - bind and connect
  *
- * Internet addresses are left to the kernel: the network namespace holds
- * nothing but its own loopback. Path-named Unix sockets are files: binding one
+ * Internet addresses are net.c's. Path-named Unix sockets are files: binding one
  * makes a name, and connecting to one that came with a bind mount of the host
  * would reach a service of the host.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +18,7 @@
 #include <unistd.h>
 
 #include "sandbox/init/broker.h"
+#include "sandbox/init/net.h"
 
 /* The address argument of a bind or connect, if it is a Unix path. */
 struct unix_address {
@@ -66,30 +64,33 @@ static int read_address(struct unix_address *u, unsigned int how, struct answer 
 	return 1;
 }
 
-/*
- * A connection to one of the proxies is bound first, so that its local port is
- * known before it exists. What cannot be named goes on unnamed: the proxy
- * decides all the same.
- */
-static void name_connection(const struct request *r)
+/* The family of the address argument, AF_UNSPEC if it cannot be read. */
+static int family_of(const struct request *r)
 {
-	const __u64 *arg = r->n->data.args;
-	struct sockaddr_in to = { 0 }, from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(from);
-	int sock;
+	sa_family_t family = AF_UNSPEC;
 
-	if (arg[2] < sizeof(to) || target_read(r->tid, arg[1], &to, sizeof(to)) < 0 || to.sin_family != AF_INET ||
-	    to.sin_addr.s_addr != htonl(INADDR_LOOPBACK) ||
-	    (to.sin_port != htons(PROXY_HTTP_PORT) && to.sin_port != htons(PROXY_SOCKS_PORT)))
-		return;
-	sock = target_take_fd(r, (int)arg[0]);
-	if (sock < 0)
-		return;
-	if (bind(sock, (struct sockaddr *)&from, sizeof(from)) < 0 && errno != EINVAL)
-		from.sin_port = 0;
-	if (!getsockname(sock, (struct sockaddr *)&from, &len) && from.sin_port)
-		report_caller(r, ntohs(from.sin_port));
-	close(sock);
+	if (r->n->data.args[2] >= sizeof(family))
+		target_read(r->tid, r->n->data.args[1], &family, sizeof(family));
+	return family;
+}
+
+/*
+ * Internet addresses are read once and then acted on by us, or left to a kernel
+ * that knows no way but loopback.
+ */
+static struct answer connect_internet(const struct request *r)
+{
+	char addr[sizeof(struct sockaddr_storage)];
+	size_t len = r->n->data.args[2];
+	int family = family_of(r);
+
+	if ((family != AF_INET && family != AF_INET6) || len > sizeof(addr))
+		return answer_continue();
+	if (target_read(r->tid, r->n->data.args[1], addr, len) < 0)
+		return answer_errno(EFAULT);
+	if (!target_alive(r))
+		return answer_errno(EINTR);
+	return net_connect(r, addr, len);
 }
 
 /* Do @call on the caller's socket with the last name alone, standing in its directory. */
@@ -252,11 +253,10 @@ struct answer do_connect(const struct request *r)
 	struct stat st;
 	UNIX_ADDRESS(r);
 
-	if (!read_address(&u, WALK_FOLLOW, &a)) {
-		if (a.kind == ANSWER_CONTINUE)
-			name_connection(r);
+	if (family_of(r) != AF_UNIX)
+		return connect_internet(r);
+	if (!read_address(&u, WALK_FOLLOW, &a))
 		return a;
-	}
 	if (!u.p.name[0])
 		return answer_errno(ECONNREFUSED);
 	if (fstatat(u.p.dir, u.p.name, &st, AT_SYMLINK_NOFOLLOW) < 0)

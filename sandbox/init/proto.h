@@ -9,7 +9,7 @@
  *	stage → supervisor	MSG_LISTENERS (fds), MSG_NOTIFY (fd), MSG_FAIL
  *	supervisor → stage	MSG_FILTER, MSG_GO
  *	supervisor → broker	MSG_JOIN (fds), MSG_SERVE (fd)
- *	broker → supervisor	MSG_JOINED, MSG_READY, MSG_VIOLATION, MSG_CALLER, MSG_FAIL
+ *	broker → supervisor	MSG_JOINED (fds), MSG_READY, MSG_VIOLATION, MSG_CALLER, MSG_FAIL
  *
  * In order: LISTENERS, JOIN, JOINED, FILTER, NOTIFY, SERVE, READY, GO.
  *
@@ -25,9 +25,19 @@
 #define BLOB_MAGIC 0x61676231u	/* "agb1" */
 #define BLOB_MAX (4u * 1024 * 1024)
 
-/* Where the loopback listeners of the proxies stand, inside. */
+/* Where the listeners of the egress helper stand, inside. */
 #define PROXY_HTTP_PORT 3128
 #define PROXY_SOCKS_PORT 1080
+#define TRANSPARENT_PORT 8445
+
+/*
+ * Addresses that stand for names: the DNS stub hands them out, and they are
+ * local to the run's network namespace. 198.18.0.0/15 and fd00:a6a7::/32.
+ */
+#define POOL4_NET 0xc6120000u
+#define POOL4_BITS 15
+#define POOL6_PREFIX { 0xfd, 0x00, 0xa6, 0xa7 }
+#define POOL6_BITS 32
 
 enum zone_kind {
 	ZONE_READ,	/* read-only by mount; a write is refused and told */
@@ -54,6 +64,7 @@ struct blob_head {
 	uint32_t rules_off, n_rules;	/* array of uint32_t offsets of texts for names_add() */
 	uint32_t reads_off, n_reads;	/* the same: what may not be read; used where reads are notified */
 	uint32_t sockets_off, n_sockets;	/* the same: paths of allowed unix sockets */
+	uint32_t literals_off, n_literals;	/* the same: addresses allowed as such, "1.2.3.4" or "::1", any port */
 	/* two arrays of struct sock_filter: changes by descriptor trapped as well, or spared */
 	uint32_t filter_off[2], n_filter[2];
 	uint32_t may_seal;		/* 1: all that is writable is private, so sealing makes up for the spared */
@@ -68,8 +79,13 @@ struct msg_plain {
 	uint32_t type;
 };
 
-/* MSG_JOINED and MSG_FILTER: which of the two filters is enough. */
+/*
+ * MSG_JOINED and MSG_FILTER: which of the two filters is enough. With
+ * MSG_JOINED come the sockets only the broker may open: see enum net_fd; without
+ * IPv6 in the kernel the last is missing.
+ */
 enum { FILTER_ALL, FILTER_SPARED };
+enum net_fd { NET_DNS_UDP, NET_DNS_TCP, NET_TRANSPARENT4, NET_TRANSPARENT6, NET_NUM };
 
 struct msg_filter {
 	uint32_t type;
@@ -93,7 +109,7 @@ enum violation_text { VT_TARGET, VT_RESOLVED, VT_RULE, VT_COMM, VT_EXE, VT_NUM }
 enum file_action {
 	ACT_READ_DATA, ACT_WRITE_CREATE, ACT_WRITE_DATA, ACT_WRITE_RENAME, ACT_WRITE_LINK, ACT_WRITE_MKDIR,
 	ACT_WRITE_SYMLINK, ACT_WRITE_UNLINK, ACT_WRITE_MODE, ACT_WRITE_NODE, ACT_UNIX_CONNECT, ACT_BIND,
-	ACT_SYSCALL, ACT_NUM
+	ACT_NETWORK, ACT_SYSCALL, ACT_NUM
 };
 
 struct msg_violation {
@@ -106,13 +122,17 @@ struct msg_violation {
 };
 
 /*
- * Who is about to connect to a proxy: the local port names the connection, so
- * that a refusal there can be told with the program that asked. Sent before
- * the connection is made.
+ * Who is about to connect to the egress helper: the local port names the
+ * connection, so that a refusal there can be told with the program that asked.
+ * Sent before the connection is made. For a transparent connection also where
+ * the program thinks it goes.
  */
 struct msg_caller {
 	uint32_t type;
 	uint32_t port;		/* local, host byte order */
+	uint32_t family;	/* AF_INET or AF_INET6 of the destination; 0: a proxy was asked for */
+	uint32_t to_port;	/* host byte order */
+	uint8_t to[16];		/* 4 or 16 bytes, network byte order */
 	int64_t pid;
 	char comm[16];
 	char exe[256];

@@ -149,18 +149,17 @@ struct answer refuse(const struct request *r, enum file_action action, const str
 	return answer_errno(err);
 }
 
-void report_caller(const struct request *r, unsigned int port)
+void report_caller(const struct request *r, struct msg_caller *m)
 {
-	struct msg_caller m = { .type = MSG_CALLER, .port = port };
 	pid_t tgid = r->tid, inner_tgid, inner_tid;
 	char comm[64], exe[1024];
 
 	program(r, comm, exe);
 	target_ids(r, &tgid, &inner_tgid, &inner_tid);
-	m.pid = tgid;
-	memcpy(m.comm, comm, strnlen(comm, sizeof(m.comm) - 1));
-	memcpy(m.exe, exe, strnlen(exe, sizeof(m.exe) - 1));
+	m->pid = tgid;
+	memcpy(m->comm, comm, strnlen(comm, sizeof(m->comm) - 1));
+	memcpy(m->exe, exe, strnlen(exe, sizeof(m->exe) - 1));
 	pthread_mutex_lock(&r->b->ctl_lock);
-	send_or_die(r->b, &m, sizeof(m));
+	send_or_die(r->b, m, sizeof(*m));
 	pthread_mutex_unlock(&r->b->ctl_lock);
 }

@@ -1,0 +1,21 @@
+/*
+ * sandbox/init/net.h - the run's network namespace, and connections that know no proxy
+ */
+#ifndef SANDBOX_INIT_NET_H
+#define SANDBOX_INIT_NET_H
+
+#include "sandbox/init/broker.h"
+
+/**
+ * net_prepare() - Make the pool addresses local and open the egress helper's sockets
+ * @fds:	room for NET_NUM; @ret_n of them are open, the caller's
+ *
+ * Needs the capabilities that joining gave: a port below 1024 and a route.
+ * Return: 0, or -1 and errno; without IPv6 the last socket is left out
+ */
+int net_prepare(int fds[NET_NUM], size_t *ret_n);
+
+/* net_connect() - connect() to an Internet address: @addr of @len bytes was read from the caller */
+struct answer net_connect(const struct request *r, const void *addr, size_t len);
+
+#endif
