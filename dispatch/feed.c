@@ -306,6 +306,7 @@ void feed_judgement(struct feed *f, const struct judgement *j)
 	const struct decision d = {
 		.line = j->line, .mode = j->mode, .verdict = j->verdict, .gate = j->gate, .rule = j->rule,
 		.reason = j->reason, .span_start = j->span_start, .span_end = j->span_end,
+		.classes = j->classes, .answered_by = j->answered_by,
 	};
 	struct err err = { 0 };
 

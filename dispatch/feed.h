@@ -75,6 +75,8 @@ void feed_output(struct feed *f, int stream, const char *data, size_t len);
 /* What a gate said, in words; NULL where there is nothing to say. */
 struct judgement {
 	const char *line, *mode, *verdict, *gate, *rule, *reason;
+	const char *classes;	/* effects that counted: "fileDelete,gitPush" */
+	const char *answered_by;	/* where somebody had to be asked */
 	int64_t span_start, span_end;	/* bytes of line */
 };
 void feed_judgement(struct feed *f, const struct judgement *j);

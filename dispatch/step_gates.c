@@ -2,6 +2,7 @@
  * Step 5: may this command run at all? What the gates say is recorded, whatever
  * they say; a denial is also a refusal like any other.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,12 +52,32 @@ static void ask_for_network(const struct run *run, struct verdict *v)
 	}
 }
 
+/* "fileDelete,gitPush": each class once, in the order it was found */
+static char *classes_of(const struct verdict *v)
+{
+	struct buf b = { 0 };
+	unsigned int seen = 0;
+
+	static_assert(EFFECT_NUM <= 32, "a bit for each class");
+	buf_adds(&b, "");
+	for (size_t i = 0; i < v->effects_n; i++) {
+		if (seen & 1u << v->effects[i].class)
+			continue;
+		seen |= 1u << v->effects[i].class;
+		buf_addf(&b, "%s%s", b.len ? "," : "", effect_class_name(v->effects[i].class));
+	}
+	return buf_steal(&b);
+}
+
 static void record_decision(struct run *run, const struct verdict *v, const char *line, const char *gate)
 {
+	OWN(mem) char *classes = classes_of(v);
 	const struct judgement d = {
 		.line = line, .mode = mode_name((enum mode)run->req->mode), .verdict = decision_name(v->decision),
 		.gate = gate, .rule = v->rule[0] ? v->rule : NULL, .reason = v->reason[0] ? v->reason : NULL,
 		.span_start = (int64_t)v->span_start, .span_end = (int64_t)v->span_end,
+		.classes = classes && *classes ? classes : NULL,
+		.answered_by = v->decision == DECISION_ASK ? "nobody" : NULL,
 	};
 	OWN(json) struct json *j = json_new_object();
 
