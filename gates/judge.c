@@ -78,7 +78,8 @@ struct arg arg_of(const char *text, const struct arg *at)
 
 struct args args_from(const struct args *of, size_t first)
 {
-	first = first < of->n ? first : of->n;
+	if (first >= of->n)
+		return (struct args){ 0 };
 	return (struct args){ .v = of->v + first, .n = of->n - first, .cap = of->n - first };
 }
 

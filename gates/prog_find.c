@@ -159,7 +159,7 @@ void check_find(struct judge *j, const struct program *row, struct parsed *p)
 /* --- fd --- */
 
 static const char fd_options[] =
-	"-HIuUsigalpLF01q -d:- -e:- -E:- -t:- -S:- -c:- -j:- -o:- -l --hidden --no-ignore --no-ignore-vcs --no-ignore-parent "
+	"-HIuUsigalpLF01q -d:- -e:- -E:- -t:- -S:- -c:- -j:- -o:- --hidden --no-ignore --no-ignore-vcs --no-ignore-parent "
 	"--unrestricted --case-sensitive --ignore-case --glob --regex --fixed-strings --absolute-path --list-details --follow "
 	"--full-path --print0 --max-depth:- --min-depth:- --exact-depth:- --prune --type:- --extension:- --size:- "
 	"--changed-within:- --changed-before:- --owner:- --format:- --batch-size:- --exclude:- --ignore-file:R --color:- "

@@ -252,7 +252,7 @@ const struct program table_core[] = {
 	ROW("stty", "-ag -F:L --all --save --file:L", "-*", .check = check_stty),
 	ROW("getent", "-i -s:- --service:- --no-idn", "-*", .class = EFFECT_NETWORK_EGRESS, .weight = HARMLESS, .why = "looks names up"),
 	ROW("ldd", "-druv --data-relocs --function-relocs --unused --verbose", "R*", .check = check_ldd),
-	ROW("nm|size", "-aABCDgorSulnpPxdeAV -f:- -t:- --demangle? --dynamic --extern-only --defined-only --undefined-only "
+	ROW("nm|size", "-aABCDgorSulnpPxdeV -f:- -t:- --demangle? --dynamic --extern-only --defined-only --undefined-only "
 		     "--numeric-sort --print-size --size-sort --reverse-sort --radix:- --format:- --totals --common", "R*"),
 	ROW("objdump", "-afpPhxDSdsgertTCFlwz -b:- -m:- -j:- -M:- -E:- --disassemble? --disassemble-all --source --syms --headers "
 		     "--all-headers --section:- --demangle? --no-show-raw-insn --reloc --dynamic-syms --file-headers "

@@ -545,8 +545,8 @@ const struct program table_git[] = {
 	  .class = CHANGES_REPO, .why = "changes the repository or the working tree" },
 
 	/* asking a remote */
-	ROW("git ls-remote", "-thq --tags --heads --branches --refs --upload-pack:C --exec:C --quiet --exit-code --get-url "
-			     "--sort:- --symref --server-option:- -o:-", "N-*", .class = ASKS_REMOTE, .why = "asks a remote"),
+	ROW("git ls-remote", "-thq -o:- --tags --heads --branches --refs --upload-pack:C --exec:C --quiet --exit-code --get-url "
+			     "--sort:- --symref --server-option:-", "N-*", .class = ASKS_REMOTE, .why = "asks a remote"),
 	{ .name = "git fetch|git clone|git remote update|git remote prune|git submodule update|git submodule add|git fetch-pack|"
 		  "git send-email|git imap-send|git svn|git p4|git daemon|git http-fetch|git archimport|git cvsimport",
 	  .class = ASKS_REMOTE, .why = "asks a remote" },

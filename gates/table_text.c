@@ -215,10 +215,10 @@ const struct program table_text[] = {
 			 "--monochrome-output --null-input --raw-input --raw-output --raw-output0 --rawfile:2R --seq "
 			 "--slurp --slurpfile:2R --sort-keys --stream --stream-errors --tab --unbuffered",
 	  "-R*", .check = check_jq),
-	ROW("yq", "-CeMnNPrRvj -i!I -I:- -o:- -p:- --colors --exit-status --indent:- --inplace!I --in-place!I --no-colors --no-doc "
+	ROW("yq", "-CeMnNPrRvj -i!I -I:- -o:- -p:- -s:U --colors --exit-status --indent:- --inplace!I --in-place!I --no-colors --no-doc "
 		"--null-input --output-format:- --input-format:- --prettyPrint --raw-output --unwrapScalar? --tojson --yaml-output "
-		"--split-exp:U -s:U --from-file:U", "-R*"),
-	ROW("xmllint", "--noout --format --nonet --xpath:- --output:W -o:W --schema:R --dtdvalid:R --noblanks --recover --html "
+		"--split-exp:U --from-file:U", "-R*"),
+	ROW("xmllint", "-o:W --noout --format --nonet --xpath:- --output:W --schema:R --dtdvalid:R --noblanks --recover --html "
 		     "--encode:- --pretty:- --huge --noent:U --xinclude:U --shell:U --valid", "R*"),
 	ROW("bc", "-hilqsvw --interactive --mathlib --quiet --standard --warn", "C*"),
 	ROW("xsltproc|m4|dc|ed|ex", NULL, NULL, .class = EFFECT_PROCESS_SPAWN, .weight = CHANGES, .why = "can run commands"),

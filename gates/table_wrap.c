@@ -252,13 +252,6 @@ static void check_shell(struct judge *j, const struct program *row, struct parse
 	j->sh = saved;
 }
 
-/* Other shells read lines in their own way: looked into for what is refused, but not trusted. */
-static void check_other_shell(struct judge *j, const struct program *row, struct parsed *p)
-{
-	judge_unknown(j, p->who, p->name, "reads lines in a way of its own");
-	check_shell(j, row, p);
-}
-
 /* --- small ones --- */
 
 /* flock FILE CMD..., flock FILE -c LINE, flock FD */
@@ -334,7 +327,7 @@ const struct program table_wrap[] = {
 	ROW("stdbuf", "+ -i:- -o:- -e:- --input:- --output:- --error:-", "X"),
 	ROW("setsid", "+ -cfw --ctty --fork --wait", "X"),
 	ROW("ionice", "+ -t -c:- -n:- -p:U -P:U -u:U --class:- --classdata:- --pid:U --ignore", "X"),
-	ROW("chrt", "+ -abdfioRrvm -p!U --all-tasks --batch --fifo --idle --other --rr --pid!U --max -T:- -P:- -D:-", "-X"),
+	ROW("chrt", "+ -abdfioRrvm -p!U -T:- -P:- -D:- --all-tasks --batch --fifo --idle --other --rr --pid!U --max", "-X"),
 	ROW("taskset", "+ -ac -p!U --all-tasks --cpu-list --pid!U", "-X"),
 	ROW("setarch|linux64|linux32|i386|x86_64", "+ -RFZLBITSX3v --addr-no-randomize", "X"),
 	ROW("flock", "+ -sxenuoFv -w:- -E:- -c:S --shared --exclusive --nonblock --unlock --close --no-fork --verbose "
@@ -348,7 +341,8 @@ const struct program table_wrap[] = {
 	{ .name = "parallel|sem", .check = check_parallel, .class = EFFECT_WORKSPACE_MUTATION, .weight = CHANGES,
 	  .why = "keeps files of its own" },
 	{ .name = "bash|sh|dash|ash|rbash", .check = check_shell },
-	{ .name = "zsh|ksh|mksh|fish|csh|tcsh|pwsh|nu|elvish|xonsh|yash", .check = check_other_shell },
+	{ .name = "zsh|ksh|mksh|fish|csh|tcsh|pwsh|nu|elvish|xonsh|yash", .check = check_shell,
+	  .class = EFFECT_PROCESS_SPAWN, .weight = CHANGES, .why = "reads lines in a way of its own" },
 	ROW("busybox|toybox", "+ -l --list --list-full --install!U", "X"),
 	ROW("watch", "+ -bcegtxprw -d? -n:- -q:- -s:- --interval:- --differences? --no-title --beep --errexit --chgexit "
 		   "--color --no-color --exec --precise --no-wrap --no-rerun --equexit:-",
