@@ -87,6 +87,7 @@ size_t show_width(const char *s)
 	return n;
 }
 
+__attribute__((format(printf, 2, 0)))
 static void line(const char *prefix, const char *fmt, va_list ap)
 {
 	OWN(buf) struct buf b = { 0 };
