@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/own.h"
 #include "base/path.h"
 #include "worktree/beneath.h"
@@ -19,6 +20,7 @@
 
 #define MAX_INDEX ((size_t)2 << 30)
 #define MAX_SMALL ((size_t)16 << 20)	/* bytes of a file carried as it is */
+#define MAX_EXCLUDES (1 << 20)
 
 /* One private git directory in the making. */
 struct making {
@@ -63,7 +65,7 @@ static const char *const carried_own[] = {
 
 /* Of the repository. */
 static const char *const carried_common[] = {
-	"info/exclude", "info/attributes", "shallow", "logs/refs/stash",
+	"info/attributes", "shallow", "logs/refs/stash",
 };
 
 int gitdir_check(const struct repo *repo, struct err *err)
@@ -107,6 +109,56 @@ static int make_dirs(struct making *m, struct err *err)
 		if (beneath_mkdirs(m->p->out_fd, dirs[i], err) < 0)
 			return -1;
 	return 0;
+}
+
+/*
+ * The user's own list of ignored files, which a private home does not have.
+ * Only where the user's configuration or git's default has it: a repository's
+ * could name any file of the host.
+ */
+static int read_user_excludes(const struct making *m, struct buf *out, struct err *err)
+{
+	const char *home = getenv("HOME"), *xdg = getenv("XDG_CONFIG_HOME");
+	OWN(git_config) git_config *c = NULL;
+	OWN(git_buf) git_buf b = { 0 };
+	OWN(mem) char *path = NULL;
+	struct err unused;
+
+	if (!home || home[0] != '/')
+		return 0;
+	if (libgit_config(m->p->repo, m->lg, CONFIG_USER, &c, err) < 0)
+		return -1;
+	if (!git_config_get_string_buf(&b, c, "core.excludesfile"))
+		path = path_expand(b.ptr, home, "/");
+	else if (xdg && xdg[0] == '/')
+		path = path_join(xdg, "git/ignore");
+	else
+		path = path_join(home, ".config/git/ignore");
+	if (!path)
+		return no_memory(err);
+	if (io_read_file(AT_FDCWD, path, MAX_EXCLUDES, out, &unused) < 0)
+		buf_clear(out);
+	return 0;
+}
+
+static int write_excludes(struct making *m, struct err *err)
+{
+	OWN(buf) struct buf list = { 0 }, own = { 0 };
+	struct err e;
+
+	if (read_user_excludes(m, &list, err) < 0)
+		return -1;
+	if (list.len && list.data[list.len - 1] != '\n')
+		buf_addc(&list, '\n');
+	if (beneath_read(m->common_fd, "info/exclude", MAX_SMALL, &own, &e) < 0) {
+		buf_clear(&own);
+		if (e.code != ERR_NOTFOUND && strv_addf(m->p->notes, "git's 'info/exclude' was left out: %s", e.msg) < 0)
+			return no_memory(err);
+	}
+	/* the repository's come last: they decide */
+	if (buf_add(&list, own.data ? own.data : "", own.len) < 0)
+		return no_memory(err);
+	return beneath_put(m->p->out_fd, "info/exclude", list.data, list.len, err);
 }
 
 static int carry_files(struct making *m, struct err *err)
@@ -345,7 +397,8 @@ static int write_index(struct making *m, struct err *err)
 int gitdir_make(const struct gitdir_params *params, char **ret_branch, struct err *err)
 {
 	static int (*const steps[])(struct making *m, struct err *err) = {
-		make_dirs, write_config, write_alternates, write_refs, carry_files, write_index,
+		make_dirs, write_config, write_alternates, write_refs, carry_files,
+		write_excludes, write_index,
 	};
 	OWN(making) struct making m = { .p = params, .own_fd = -1, .common_fd = -1 };
 

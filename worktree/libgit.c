@@ -130,8 +130,8 @@ int libgit_config(const struct repo *repo, git_repository *lg, enum config_scope
 	if (libgit_ready(err) < 0)
 		return -1;
 	if (git_config_new(&c) < 0 ||
-	    (repo->gitdir && add_repo_files(c, repo, lg) < 0) ||
-	    (scope == CONFIG_ALL && add_user_files(c, lg) < 0))
+	    (scope != CONFIG_USER && repo->gitdir && add_repo_files(c, repo, lg) < 0) ||
+	    (scope != CONFIG_REPO && add_user_files(c, lg) < 0))
 		return libgit_fail(err, ERR_INPUT, "cannot read the git configuration");
 	*ret = TAKE(c);
 	return 0;

@@ -27,7 +27,8 @@ int libgit_open(const struct repo *repo, git_repository **ret, struct err *err);
 
 enum config_scope {
 	CONFIG_REPO,	/* the repository's own files */
-	CONFIG_ALL,	/* and the user's and the system's */
+	CONFIG_USER,	/* the user's and the system's */
+	CONFIG_ALL,
 };
 
 /* libgit_config() - configuration as git would read it, includes followed */

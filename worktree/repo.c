@@ -192,6 +192,28 @@ static int check_extension(const char *name, const char *value, struct err *err)
 	return err_set(err, ERR_INPUT, 0, "the repository uses the unknown extension '%s'", name);
 }
 
+/* libgit2 opens these and would wait at a FIFO for ever. */
+static int check_files(const struct repo *r, struct err *err)
+{
+	const struct {
+		const char *dir, *name;
+	} files[] = {
+		{ r->common_dir, "config" }, { r->gitdir, "config.worktree" },
+		{ r->gitdir, "HEAD" }, { r->common_dir, "packed-refs" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		OWN(mem) char *p = path_join(files[i].dir, files[i].name);
+		struct stat st;
+
+		if (!p)
+			return no_memory(err);
+		if (!stat(p, &st) && !S_ISREG(st.st_mode))
+			return err_set(err, ERR_INPUT, 0, "'%s' is not a regular file", p);
+	}
+	return 0;
+}
+
 static int check_format(const struct repo *r, struct err *err)
 {
 	static const char prefix[] = "extensions.";
@@ -203,6 +225,8 @@ static int check_format(const struct repo *r, struct err *err)
 
 	if (!file)
 		return no_memory(err);
+	if (check_files(r, err) < 0)
+		return -1;
 	if (!has(r->common_dir, "config"))
 		return 0;
 	if (git_config_open_ondisk(&c, file) < 0 || git_config_iterator_new(&it, c) < 0)
@@ -232,8 +256,8 @@ static int check_place(const struct repo *r, git_repository *lg, struct err *err
 		return no_memory(err);
 	if (!real || strcmp(real, r->root))
 		return err_set(err, ERR_INPUT, 0, "the repository at '%s' says its working tree is '%s'", r->root, wd);
-	/* A plain pointer into somebody else's checkout, without that knowing of it. */
-	if (r->is_linked && !strcmp(r->gitdir, r->common_dir) && !strcmp(path_base(r->gitdir), ".git") &&
+	/* A plain pointer or link into somebody else's checkout, without that knowing of it. */
+	if (!strcmp(r->gitdir, r->common_dir) && !strcmp(path_base(r->gitdir), ".git") &&
 	    strcmp(parent, r->root))
 		return err_set(err, ERR_INPUT, 0, "'%s/.git' points to the repository of '%s'", r->root, parent);
 	return 0;

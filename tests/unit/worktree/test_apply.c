@@ -251,6 +251,24 @@ static void many_files_are_applied(void **state)
 	assert_int_equal(r.n_applied, 3001);
 }
 
+static void what_root_brings_over_belongs_to_the_owner(void **state)
+{
+	OWN(workspace) struct workspace ws = { 0 };
+	OWN(apply_result) struct apply_result r = { 0 };
+
+	(void)state;
+	if (geteuid())
+		skip();
+	make_repo();
+	SH("chown -R 12345:12346 src && chmod 755 .");
+	create("src", &ws);
+	RUN(&ws, "git config --global --add safe.directory '*'; echo more >>a && mkdir -p new/deep && echo n >new/deep/n && ln -s n new/deep/l && git add -A && git commit -qm x");
+	apply(&ws, &r);
+	assert_int_equal(r.is_applied, 1);
+	assert_sh("", "find src -not -uid 12345 -o -not -gid 12346");
+	assert_int_equal(geteuid(), 0);
+}
+
 int main(void)
 {
 #define U(name) cmocka_unit_test_setup_teardown(name, make_temp, remove_temp)
@@ -266,6 +284,7 @@ int main(void)
 		U(a_branch_that_went_elsewhere_is_not_moved),
 		U(a_submodules_files_arrive_but_not_its_git_directory),
 		U(many_files_are_applied),
+		U(what_root_brings_over_belongs_to_the_owner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

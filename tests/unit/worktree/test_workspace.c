@@ -350,6 +350,30 @@ static void secrets_of_the_configuration_stay_outside(void **state)
 	RUN(&ws, "git symbolic-ref refs/remotes/origin/HEAD | grep -qx refs/remotes/origin/main");
 }
 
+static void broken_references_are_left_out(void **state)
+{
+	OWN(workspace) struct workspace ws = { 0 };
+
+	(void)state;
+	make_repo();
+	SH("cd src/.git/refs/heads && : >empty && echo garbage >garbage && ln -s /etc/passwd link && ln -s /dev/zero endless && mkdir dir"
+	   "&& echo 0123456789012345678901234567890123456789 >missing");
+	create("src", &ws);
+	RUN(&ws, "git branch --list main | grep -q main && git commit -qam x");
+}
+
+static void the_users_own_list_of_ignored_files_is_carried(void **state)
+{
+	OWN(workspace) struct workspace ws = { 0 };
+
+	(void)state;
+	make_repo();
+	SH("mkdir -p home/.config/git && echo '*.swp' >home/.config/git/ignore && echo secret >secret && echo '/mine' >src/.git/info/exclude"
+	   "&& git -C src config core.excludesFile \"$T/secret\" && touch src/x.swp src/mine");
+	create("src", &ws);
+	assert_sh("*.swp\n/mine", "cat run/git/info/exclude");
+}
+
 static void a_branch_called_agate_does_not_stand_in_the_way(void **state)
 {
 	OWN(workspace) struct workspace ws = { 0 };
@@ -423,6 +447,8 @@ int main(void)
 		U(in_place_is_the_directory_itself),
 		U(a_merge_in_progress_is_carried),
 		U(secrets_of_the_configuration_stay_outside),
+		U(broken_references_are_left_out),
+		U(the_users_own_list_of_ignored_files_is_carried),
 		U(a_branch_called_agate_does_not_stand_in_the_way),
 		U(alternates_of_the_source_are_bound_too),
 		U(index_versions_and_split_indexes_are_carried),
