@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/signals.h"
 #include "dispatch/cli.h"
 #include "dispatch/exit.h"
 #include "dispatch/show.h"
@@ -30,6 +31,7 @@ int main(int argc, char **argv)
 	int status;
 
 	(void)argc;
+	signals_note();
 	if (fill_standard_fds() < 0)
 		return EXIT_FAILED;
 	/* What our caller left open is none of our children's business. */

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/loop.h"
 #include "base/own.h"
+#include "base/signals.h"
 #include "db/db.h"
 #include "db/journal.h"
 #include "db/runs.h"
@@ -205,7 +206,7 @@ static int fly(struct flight *f, struct err *err)
 		.spec = &run->spec, .argv = run->seam.argv.v, .env = run->env.v, .capture = run->req->json,
 		.hosts_file = run->hosts, .run_dir = run->dir, .agate_path = run->desk.place.self,
 		.init_path = run->desk.place.init, .data_dir = run->desk.place.data,
-		.net_log = run->req->net_log,
+		.net_log = run->req->net_log, .ignored_signals = signals_ignored(),
 		/* Who denies a path by name wants to know who tried it. */
 		.audit_reads = run->req->audit_reads || run->req->deny_read.n, .ops = &ops, .cookie = f,
 	};

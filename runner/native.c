@@ -545,10 +545,12 @@ static int start_bwrap(struct runner_run *run, int theirs, struct err *err)
 	OWN(fd) int errors = -1;
 	int fds[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, theirs, run->blob };
 	char bwrap[4096];
-	struct spawn sp = { .file = bwrap, .env = run->p.env, .cwd = "/", .fds = fds, .nfds = 5 };
+	struct spawn sp = { .file = run->p.init_path, .env = run->p.env, .cwd = "/", .fds = fds, .nfds = 5 };
 
 	if (probe_bwrap(bwrap, sizeof(bwrap)) < 0)
 		return err_set(err, ERR_MISSING, 0, "cannot find bubblewrap");
+	if (strv_add(&argv, "agate-init") < 0 || strv_add(&argv, "guard") < 0 || strv_add(&argv, bwrap) < 0)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
 	if (args_build(&run->p, &argv, err) < 0)
 		return -1;
 	if (run->p.capture) {

@@ -27,7 +27,7 @@
 /**
  * args_build() - The bubblewrap command line up to and with the command
  * @p:		the run; p->run_dir gets two empty files that masks are made of
- * @ret:	argv, starting with "bwrap"
+ * @ret:	appended: argv, starting with "bwrap"; on failure some of it may be there
  * @err:	ERR_POLICY when a bind would open what the spec protects; ERR_MISSING
  *		when the spec asks for what mounts cannot hold; ERR_SYS
  */

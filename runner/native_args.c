@@ -426,8 +426,7 @@ static void add_command(struct args *a)
 
 int args_build(const struct run_params *p, struct strv *ret, struct err *err)
 {
-	OWN(strv) struct strv words = { 0 };
-	struct args a = { .p = p, .spec = p->spec, .to = &words };
+	struct args a = { .p = p, .spec = p->spec, .to = ret };
 
 	add(&a, "bwrap");
 	add_namespaces(&a);
@@ -443,7 +442,5 @@ int args_build(const struct run_params *p, struct strv *ret, struct err *err)
 	add_command(&a);
 	if (a.failed)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
-	*ret = words;
-	words = (struct strv){ 0 };
 	return 0;
 }

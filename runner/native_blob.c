@@ -53,7 +53,8 @@ static uint32_t add_text(struct building *b, const char *text)
 
 static void add_zone(struct building *b, enum zone_kind kind, const char *path, const char *rule, int from_host)
 {
-	struct blob_zone z = { .kind = kind, .from_host = (uint32_t)from_host };
+	struct blob_zone z = { .kind = kind, .from_host = (uint32_t)from_host,
+			       .quiet = (uint32_t)path_under(path, "/run/agate") };
 
 	z.path_off = add_text(b, path);
 	z.rule_off = add_text(b, rule);
@@ -183,7 +184,7 @@ static uint32_t section(struct buf *to, const struct buf *from, size_t element, 
 /* The texts come last: everything before them is aligned, and their end is the blob's NUL. */
 static int put_together(struct building *b, const struct run_params *p, struct buf *ret)
 {
-	struct blob_head h = { .magic = BLOB_MAGIC, .listen_proxies = 1 };
+	struct blob_head h = { .magic = BLOB_MAGIC, .listen_proxies = 1, .ignored_signals = p->ignored_signals };
 
 	place_texts(b, (uint32_t)(sizeof(h) + b->filter[0].len + b->filter[1].len + b->zones.len + b->rules.len + b->reads.len +
 				  b->sockets.len + b->literals.len));

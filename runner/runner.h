@@ -69,6 +69,7 @@ struct run_params {
 	const char *agate_path;			/* our own binary and agate-init, absolute */
 	const char *init_path;
 	const char *data_dir;			/* the shipped domain lists; NULL: none */
+	uint32_t ignored_signals;		/* bit n: signal n was ignored when we were started: the command inherits it */
 	int audit_reads;			/* record refused reads everywhere, at a cost for each open */
 	int net_log;				/* report allowed connections as events */
 	const struct run_ops *ops;

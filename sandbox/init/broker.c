@@ -283,7 +283,7 @@ static int load_zones(struct broker *b)
 		b->zones[i] = (struct zone){ .kind = z[i].kind, .path = path,
 					     .len = strcmp(path, "/") ? strlen(path) : 0,
 					     .rule = wire_text(b->blob, z[i].rule_off),
-					     .from_host = z[i].from_host != 0 };
+					     .from_host = z[i].from_host != 0, .quiet = z[i].quiet != 0 };
 	}
 	b->n_zones = b->blob->n_zones;
 	return 0;

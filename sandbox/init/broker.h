@@ -34,6 +34,7 @@ struct zone {
 	size_t len;
 	const char *rule;
 	int from_host;
+	int quiet;
 };
 
 struct broker {

@@ -1,6 +1,7 @@
 /*
- * sandbox/init/init.h - the two roles of agate-init
+ * sandbox/init/init.h - the roles of agate-init
  *
+ *	agate-init guard BWRAP ARGV0 ARGS...		becomes bwrap, deaf to Ctrl-C
  *	agate-init stage CTL BLOB -- CMD ARGS...	inside, before the command
  *	agate-init broker CTL				outside the pid namespace
  *

@@ -68,7 +68,7 @@ static int judge_object(struct object *o, enum file_action action, struct answer
 	err = judge_write(&o->r, &o->p, &rule);
 	if (!err)
 		return 0;
-	*ret = refuse(&o->r, action, &o->p, rule, err);
+	*ret = o->p.zone->quiet ? answer_errno(err) : refuse(&o->r, action, &o->p, rule, err);
 	return 1;
 }
 

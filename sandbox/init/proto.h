@@ -55,6 +55,7 @@ struct blob_zone {
 	uint32_t path_off;	/* NUL-terminated clean path */
 	uint32_t rule_off;	/* what a refusal names: "mode plan", "protectedPaths", ... */
 	uint32_t from_host;	/* 1: may hold sockets of the host: connect() is judged */
+	uint32_t quiet;		/* 1: attributes refused here are not told: git touches objects it shares */
 };
 
 struct blob_head {
@@ -69,6 +70,7 @@ struct blob_head {
 	uint32_t filter_off[2], n_filter[2];
 	uint32_t may_seal;		/* 1: all that is writable is private, so sealing makes up for the spared */
 	uint32_t listen_proxies;	/* 1: open the two proxy listeners */
+	uint32_t ignored_signals;	/* bit n: signal n was ignored when agate was started, as under nohup(1) */
 	/* rlimits of the command; 0: leave */
 	uint64_t limit_cpu_s, limit_memory, limit_file, limit_pids, limit_files;
 };

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,6 +238,18 @@ static int hear_which_filter(struct stage *s)
 	return 0;
 }
 
+/* Should: answer the signals as it would have without us; the guard made them ignored. */
+static int restore_signals(struct stage *s)
+{
+	for (int sig = 1; sig < 32; sig++) {
+		int ignored = s->blob->ignored_signals >> sig & 1;
+
+		if (sig == SIGINT || sig == SIGQUIT || ignored)
+			signal(sig, ignored ? SIG_IGN : SIG_DFL);
+	}
+	return 0;
+}
+
 static int wait_for_go(struct stage *s)
 {
 	struct msg_plain m;
@@ -266,6 +279,7 @@ static const struct step steps[] = {
 	{ "hear from the supervisor", hear_which_filter },
 	{ "filter system calls", filter_calls },
 	{ "hear from the supervisor again", wait_for_go },
+	{ "restore signals", restore_signals },
 };
 
 int stage_main(int ctl, int blob_fd, char *const argv[])
