@@ -239,6 +239,18 @@ int tool_check(const struct tool_request *req, struct verdict *ret, struct err *
 
 /* --- the judges that are about no path and no host --- */
 
+static void look_again(struct call *c, const struct effect *e)
+{
+	enum decision before = c->v->decision;
+
+	path_of_effect(c, e);
+	host_of_effect(c, e);
+	if (c->v->decision == before)
+		return;
+	c->v->span_start = e->span_start;
+	c->v->span_end = e->span_end;
+}
+
 /*
  * The gate leaves what is merely outside to the sandbox. Where there is none,
  * each effect is looked at again: with links followed, and to be asked about.
@@ -257,10 +269,8 @@ void judge_shell(struct call *c)
 	verdict_done(c->v);
 	if (command_check(&q, c->v, NULL) < 0 || c->req->is_held)
 		return;
-	for (size_t i = 0; i < c->v->effects_n; i++) {
-		path_of_effect(c, &c->v->effects[i]);
-		host_of_effect(c, &c->v->effects[i]);
-	}
+	for (size_t i = 0; i < c->v->effects_n; i++)
+		look_again(c, &c->v->effects[i]);
 	json_bool(json_get(c->req->input, "dangerouslyDisableSandbox"), &leaves_sandbox);
 	if (leaves_sandbox)
 		call_raise(c, DECISION_ASK, "own sandbox", "the command wants to run outside the agent's own sandbox");

@@ -1,11 +1,10 @@
-#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/own.h"
 #include "base/path.h"
 #include "base/strv.h"
-#include "gates/arena.h"
 #include "gates/tool_internal.h"
 
 /* What a place means for chat where nothing holds the agent, in our sandbox, and for who only looks. */
@@ -78,6 +77,9 @@ static enum effect_place find_place(const struct call *c, const char *path, cons
 
 	if (named == PLACE_SECRET || named == PLACE_PROTECTED || named == PLACE_DEVICE)
 		return named;
+	/* A shell line lists the root; a tool goes through all below it. */
+	if (use == USE_LOOK && !strcmp(real, "/"))
+		return PLACE_OUTSIDE;
 	return place_of(&c->as_command, real, use);
 }
 
@@ -104,9 +106,9 @@ static void raise_place(struct call *c, const struct place_rule *r, const char *
 	enum decision d = only_looks ? r->looking : c->req->is_held ? r->held : r->chat;
 	bool is_link = strcmp(path, real) != 0;
 
-	call_raise(c, d, r->rule ? r->rule : "", "%s%s%s'%s' %s '%s'%s%s%s%s", only_looks ? mode : "",
-		   only_looks ? " mode only looks, and " : "", "", who, verb(use), path,
-		   is_link ? ", a link to '" : "", is_link ? real : "", is_link ? "'" : "", r->what ? r->what : "");
+	call_raise(c, d, r->rule ? r->rule : "", "%s%s'%s' %s '%s'%s%s%s%s", only_looks ? mode : "",
+		   only_looks ? " mode only looks, and " : "", who, verb(use), path, is_link ? ", a link to '" : "",
+		   is_link ? real : "", is_link ? "'" : "", r->what ? r->what : "");
 }
 
 /* @who uses the clean @path so. @is_new: the effect is not in the verdict yet. */
@@ -140,19 +142,39 @@ static void judge_place(struct call *c, const char *who, const char *path, enum 
 
 /* --- a tool's path --- */
 
+/* What JavaScript's trim() takes away, in UTF-8. */
+static const char *const blanks[] = {
+	" ", "\t", "\n", "\v", "\f", "\r", "\xc2\xa0", "\xe1\x9a\x80", "\xe2\x80\x80", "\xe2\x80\x81", "\xe2\x80\x82",
+	"\xe2\x80\x83", "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86", "\xe2\x80\x87", "\xe2\x80\x88",
+	"\xe2\x80\x89", "\xe2\x80\x8a", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xaf", "\xe2\x81\x9f",
+	"\xe3\x80\x80", "\xef\xbb\xbf",
+};
+
+static bool has_blank_end(const char *text)
+{
+	size_t n = strlen(text);
+
+	for (size_t i = 0; i < ARRAY_LEN(blanks); i++) {
+		size_t k = strlen(blanks[i]);
+
+		if (n >= k && (!memcmp(text, blanks[i], k) || !memcmp(text + n - k, blanks[i], k)))
+			return true;
+	}
+	return false;
+}
+
 /*
  * As the agent understands it: "~" is the home, the rest is taken from its
- * current directory, ".." as text. It also drops blanks around a path, so that
- * " /etc/x" is not what it seems to be here: refused.
+ * current directory, ".." as text. It may also drop blanks around a path, so
+ * that " /etc/x" is not what it seems to be here: refused.
  */
 static char *expand(struct call *c, const char *text)
 {
 	const char *base = c->req->cwd ? c->req->cwd : c->req->workspace;
-	size_t n = strlen(text);
 	bool is_home = text[0] == '~' && (!text[1] || text[1] == '/');
 
-	if (strchr(" \t\n\r\v\f", text[0]) || strchr(" \t\n\r\v\f", text[n - 1]) || (unsigned char)text[0] >= 0x80 ||
-	    (text[0] == '~' && !is_home) || (is_home && !c->req->home) || (!base && text[0] != '/' && !is_home)) {
+	if (has_blank_end(text) || (text[0] == '~' && !is_home) || (is_home && !c->req->home) ||
+	    (!base && text[0] != '/' && !is_home)) {
 		call_raise(c, DECISION_DENY, "path", "'%s' names a path that can be read in two ways: '%s'", c->req->tool, text);
 		return NULL;
 	}
@@ -232,16 +254,14 @@ void path_of_effect(struct call *c, const struct effect *e)
 		{ EFFECT_FILE_DELETE, USE_DELETE }, { EFFECT_FILE_WRITE_OUTSIDE, USE_WRITE },
 		{ EFFECT_WORKSPACE_MUTATION, USE_WRITE },
 	};
-	OWN(mem) char *copy = NULL;
-
 	if (e->place == PLACE_NONE || e->place == PLACE_DEVICE || !e->subject)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(uses); i++) {
 		if (uses[i].class != e->class)
 			continue;
 		if (e->place == PLACE_UNKNOWN)
-			raise_place(c, is_write(uses[i].use) ? &writes[PLACE_UNKNOWN] : &reads[PLACE_UNKNOWN], "Bash",
-				    e->subject, e->subject, uses[i].use);
+			raise_place(c, is_write(uses[i].use) ? &writes[PLACE_UNKNOWN] : &reads[PLACE_UNKNOWN],
+				    c->req->tool, e->subject, e->subject, uses[i].use);
 		else if (path_is_clean(e->subject))
 			judge_place(c, c->req->tool, e->subject, uses[i].use, false);
 		return;
