@@ -315,7 +315,8 @@ int change_may_compare(const struct workspace *ws, struct err *err)
 {
 	if (ws->strategy != WORKSPACE_IN_PLACE)
 		return 0;
-	return err_set(err, ERR_USAGE, 0, "the run worked in '%s' itself: there is nothing to compare it with", ws->original);
+	return err_set(err, ERR_USAGE, 0, "the run worked in '%s' itself: there is nothing to compare it with",
+		       ws->original);
 }
 
 int change_manifest_load(const struct workspace *ws, struct node **ret, struct err *err)

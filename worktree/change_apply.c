@@ -78,7 +78,8 @@ static int link_stays(struct apply *a, const char *path, const char *target)
 {
 	OWN(mem) char *dir = path_parent(path);
 	OWN(mem) char *from = NULL, *full = NULL;
-	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
 	const char *rest = target;
 	OWN(fd) int fd = -1;
 
@@ -126,7 +127,8 @@ static int is_same_already(struct apply *a, const struct change *c, const struct
 	if (S_ISDIR(c->new_mode))
 		return 1;
 	if (S_ISLNK(c->new_mode))
-		return !beneath_link(a->ws_fd, c->path, &x) && !beneath_link(a->origin.root_fd, c->path, &y) &&
+		return !beneath_link(a->ws_fd, c->path, &x) &&
+		       !beneath_link(a->origin.root_fd, c->path, &y) &&
 		       x.len == y.len && !memcmp(x.data, y.data, x.len);
 	if (!S_ISREG(c->new_mode) || now->st_size != c->new_size)
 		return 0;
@@ -222,7 +224,9 @@ static int check_place(struct apply *a, size_t i, const struct stat *now)
 		return -1;
 	if (!ok)
 		return told(a, &a->result->conflicts, c->path, NULL);
-	return parent_writable(a, c) ? 0 : told(a, &a->result->refused, c->path, "its directory in the original cannot be written");
+	if (parent_writable(a, c))
+		return 0;
+	return told(a, &a->result->refused, c->path, "its directory in the original cannot be written");
 }
 
 static int check_one(struct apply *a, size_t i)

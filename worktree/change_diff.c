@@ -144,18 +144,21 @@ static int add_line(const git_diff_delta *d, const git_diff_hunk *h, const git_d
 static int add_text(struct differ *d, const char *path, const struct side *old, const struct side *new)
 {
 	OWN(git_patch) git_patch *patch = NULL;
+	const char *before, *after;
 	git_diff_options opts;
 	const git_diff_delta *delta;
 	struct buf *b = d->out;
 
 	git_diff_options_init(&opts, GIT_DIFF_OPTIONS_VERSION);
-	/* never NULL with length 0: that would mean "no file" */
-	if (git_patch_from_buffers(&patch, old->mode ? (old->data.data ? old->data.data : "") : NULL, old->data.len,
-				   path, new->mode ? (new->data.data ? new->data.data : "") : NULL, new->data.len,
-				   path, &opts) < 0)
+	/* NULL means "no file", so an empty one must not be */
+	before = old->mode ? (old->data.data ? old->data.data : "") : NULL;
+	after = new->mode ? (new->data.data ? new->data.data : "") : NULL;
+	if (git_patch_from_buffers(&patch, before, old->data.len, path, after, new->data.len, path,
+				   &opts) < 0)
 		return libgit_fail(d->err, ERR_NOMEM, "cannot compare '%s'", path);
 	delta = git_patch_get_delta(patch);
-	if (old->mode && new->mode && git_oid_equal(&delta->old_file.id, &delta->new_file.id) && !git_patch_num_hunks(patch))
+	if (old->mode && new->mode && git_oid_equal(&delta->old_file.id, &delta->new_file.id) &&
+	    !git_patch_num_hunks(patch))
 		return 0;
 	add_ids(b, delta, git_mode(old->mode), git_mode(new->mode));
 	if (delta->flags & GIT_DIFF_FLAG_BINARY) {

@@ -111,7 +111,8 @@ static int enough_room(struct worker *w, uint64_t bytes)
 	if (reserve > (uint64_t)256 << 20)
 		reserve = (uint64_t)256 << 20;
 	if (free_bytes < reserve || free_bytes - reserve < bytes)
-		err_set(&w->err, ERR_LIMIT, 0, "the disk is too full: %llu MiB free, %llu MiB of that are kept back",
+		err_set(&w->err, ERR_LIMIT, 0,
+			"the disk is too full: %llu MiB free, %llu MiB of that are kept back",
 			(unsigned long long)(free_bytes >> 20), (unsigned long long)(reserve >> 20));
 	else if (fs.f_files && fs.f_favail < 1024)
 		err_set(&w->err, ERR_LIMIT, 0, "the file system has no inodes left");
@@ -139,7 +140,8 @@ static int fill(struct worker *w, const char *name, int src, int dst, struct sta
 			return cannot_make(w, name, errno);
 		if (copy_data(&w->job->ways, src, st, dst, ret_cloned) < 0) {
 			if (errno == ENOTSUP && w->job->params->sharing == COPY_MUST_SHARE) {
-				err_set(&w->err, ERR_MISSING, 0, "cannot share the blocks of '%s': the file system cannot", name);
+				err_set(&w->err, ERR_MISSING, 0,
+					"cannot share the blocks of '%s': the file system cannot", name);
 				return err_hint(&w->err, "use --workspace auto");
 			}
 			if (errno == EIO || errno == EACCES || errno == ESTALE || errno == EISDIR)

@@ -77,7 +77,8 @@ int gitdir_check(const struct repo *repo, struct err *err)
 		if (!p)
 			return no_memory(err);
 		if (!lstat(p, &st)) {
-			err_set(err, ERR_INPUT, 0, "the repository '%s' is in the middle of %s", repo->root, refused[i].what);
+			err_set(err, ERR_INPUT, 0, "the repository '%s' is in the middle of %s", repo->root,
+				refused[i].what);
 			return err_hint(err, "finish or abort it first; `git status` says how");
 		}
 	}
@@ -92,7 +93,8 @@ static int carry(struct making *m, int from, const char *name, struct err *err)
 	struct err e;
 
 	if (beneath_read(from, name, MAX_SMALL, &b, &e) < 0) {
-		if (e.code != ERR_NOTFOUND && strv_addf(m->p->notes, "git's '%s' was left out: %s", name, e.msg) < 0)
+		if (e.code != ERR_NOTFOUND && strv_addf(m->p->notes, "git's '%s' was left out: %s", name,
+							e.msg) < 0)
 			return no_memory(err);
 		return 0;
 	}
@@ -152,7 +154,8 @@ static int write_excludes(struct making *m, struct err *err)
 		buf_addc(&list, '\n');
 	if (beneath_read(m->common_fd, "info/exclude", MAX_SMALL, &own, &e) < 0) {
 		buf_clear(&own);
-		if (e.code != ERR_NOTFOUND && strv_addf(m->p->notes, "git's 'info/exclude' was left out: %s", e.msg) < 0)
+		if (e.code != ERR_NOTFOUND && strv_addf(m->p->notes, "git's 'info/exclude' was left out: %s",
+							e.msg) < 0)
 			return no_memory(err);
 	}
 	/* the repository's come last: they decide */
@@ -233,7 +236,8 @@ static int read_refs(struct making *m, struct err *err)
 		if (!rc && take_ref(m, ref, err) < 0)
 			return -1;
 		if (rc < 0 && rc != GIT_ITEROVER)
-			return libgit_fail(err, ERR_INPUT, "cannot read a reference of '%s'", m->p->repo->root);
+			return libgit_fail(err, ERR_INPUT, "cannot read a reference of '%s'",
+					   m->p->repo->root);
 	}
 	strv_sort_unique(&m->refs);
 	return 0;
@@ -366,6 +370,7 @@ static int carry_shared(struct making *m, const struct buf *index, struct err *e
 static int write_index(struct making *m, struct err *err)
 {
 	OWN(buf) struct buf old = { .max = MAX_INDEX }, new = { .max = MAX_INDEX };
+	enum gitindex_result result = GITINDEX_UNKNOWN;
 	OWN(fd) int fd = -1;
 	struct stat st;
 
@@ -377,7 +382,9 @@ static int write_index(struct making *m, struct err *err)
 	if (beneath_read(m->own_fd, "index", MAX_INDEX, &old, err) < 0)
 		return -1;
 	m->index_ns = stamp_of(&st).mtime_ns;
-	switch (m->p->tree ? gitindex_rewrite((uint8_t *)old.data, old.len, fix_entry, m, &new) : GITINDEX_UNKNOWN) {
+	if (m->p->tree)
+		result = gitindex_rewrite((uint8_t *)old.data, old.len, fix_entry, m, &new);
+	switch (result) {
 	case GITINDEX_OK:
 		return beneath_put(m->p->out_fd, "index", new.data, new.len, err);
 	case GITINDEX_NOMEM:
@@ -387,7 +394,7 @@ static int write_index(struct making *m, struct err *err)
 	case GITINDEX_UNKNOWN:
 		break;
 	}
-	/* Rewritten entries still describe the copy rightly, but the checksum no longer fits: read it again. */
+	/* some entries may be rewritten by now, and the checksum no longer fits: read it again */
 	buf_clear(&old);
 	if (beneath_read(m->own_fd, "index", MAX_INDEX, &old, err) < 0 || carry_shared(m, &old, err) < 0)
 		return -1;

@@ -60,12 +60,14 @@ static int is_module(const struct gitdir_params *p, const char *dot, struct modu
 	if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
 	if (repo_find(dir, &m->repo, &e) < 0) {
-		if (e.code == ERR_NOMEM || strv_addf(p->notes, "'%s' leads nowhere inside: %s", dot, e.msg) < 0)
+		if (e.code == ERR_NOMEM || strv_addf(p->notes, "'%s' leads nowhere inside: %s", dot,
+						     e.msg) < 0)
 			return no_memory(err);
 		return 0;
 	}
 	if (strcmp(m->repo.root, dir) || !path_under(m->repo.gitdir, modules)) {
-		if (strv_addf(p->notes, "'%s' leads nowhere inside: it belongs to a repository elsewhere", dot) < 0)
+		if (strv_addf(p->notes, "'%s' leads nowhere inside: it belongs to a repository elsewhere",
+			      dot) < 0)
 			return no_memory(err);
 		return 0;
 	}

@@ -44,7 +44,8 @@ static int check_store(const char *dir, struct err *err)
 		return err_set(err, ERR_INPUT, errno, "cannot read the object directory '%s'", dir);
 	for (struct dirent *e; (e = readdir(d)); )
 		if (!belongs(e->d_name))
-			return err_set(err, ERR_INPUT, 0, "'%s' is no object directory: it holds '%s'", dir, e->d_name);
+			return err_set(err, ERR_INPUT, 0, "'%s' is no object directory: it holds '%s'", dir,
+				       e->d_name);
 	return 0;
 }
 
@@ -79,7 +80,8 @@ static int add(struct found *f, const char *path, unsigned int depth, struct err
 	OWN(mem) char *real = realpath(path, NULL);
 
 	if (!real)
-		return depth ? 0 : err_set(err, ERR_INPUT, errno, "cannot use the object directory '%s'", path);
+		return depth ? 0 : err_set(err, ERR_INPUT, errno, "cannot use the object directory '%s'",
+					   path);
 	if (strv_has(&f->dirs, real))
 		return 0;
 	if (f->dirs.n == MAX_DIRS || depth > MAX_DEPTH)
@@ -102,7 +104,8 @@ static int add_list(struct found *f, const char *dir, unsigned int depth, struct
 
 		if (line[0] == '#')
 			continue;
-		if (asprintf(&path, "%s%s%s", line[0] == '/' ? "" : dir, line[0] == '/' ? "" : "/", line) < 0) {
+		if (asprintf(&path, "%s%s%s", line[0] == '/' ? "" : dir, line[0] == '/' ? "" : "/",
+			     line) < 0) {
 			path = NULL;
 			return no_memory(err);
 		}

@@ -50,7 +50,8 @@ static int need_odb(struct origin *o, struct err *err)
 		return libgit_fail(err, ERR_NOMEM, "cannot read objects");
 	for (size_t i = 0; i < o->ws->objects.n; i++)
 		if (git_odb_add_disk_alternate(odb, o->ws->objects.v[i]) < 0)
-			return libgit_fail(err, ERR_INPUT, "cannot read objects in '%s'", o->ws->objects.v[i]);
+			return libgit_fail(err, ERR_INPUT, "cannot read objects in '%s'",
+					   o->ws->objects.v[i]);
 	o->odb = TAKE(odb);
 	return 0;
 }

@@ -47,7 +47,8 @@ static int follow_pointer(const char *dir, char **ret, struct err *err)
 	while (b.len && (b.data[b.len - 1] == '\n' || b.data[b.len - 1] == '\r'))
 		b.data[--b.len] = '\0';
 	if (b.len < 9 || strncmp(b.data, "gitdir: ", 8) || strlen(b.data) != b.len)
-		return err_set(err, ERR_INPUT, 0, "'%s/.git' is a file but does not say where the repository is", dir);
+		return err_set(err, ERR_INPUT, 0,
+			       "'%s/.git' is a file but does not say where the repository is", dir);
 	path = b.data[8] == '/' ? strdup(b.data + 8) : NULL;
 	if (!path && asprintf(&path, "%s/%s", dir, b.data + 8) < 0)
 		path = NULL;
@@ -92,7 +93,8 @@ static int look_at(const char *dir, char **ret_gitdir, int *ret_linked, struct e
 			return -1;
 		*ret_linked = 1;
 		if (!has(real, "HEAD"))
-			return err_set(err, ERR_INPUT, 0, "'%s' points to '%s', which is no repository", dot, real);
+			return err_set(err, ERR_INPUT, 0, "'%s' points to '%s', which is no repository", dot,
+				       real);
 	}
 	if (!real || !has(real, "HEAD"))
 		return 0;	/* git skips such a directory too */
@@ -181,9 +183,11 @@ static int check_extension(const char *name, const char *value, struct err *err)
 	};
 
 	if (!strcmp(name, "objectformat") && strcasecmp(value, "sha1"))
-		return err_set(err, ERR_INPUT, 0, "the repository uses %s object names, which are not supported yet", value);
+		return err_set(err, ERR_INPUT, 0,
+			       "the repository uses %s object names, which are not supported yet", value);
 	if (!strcmp(name, "refstorage") && strcasecmp(value, "files"))
-		return err_set(err, ERR_INPUT, 0, "the repository keeps its references as '%s', which is not supported yet", value);
+		return err_set(err, ERR_INPUT, 0,
+			       "the repository keeps its references as '%s', which is not supported yet", value);
 	if (!strcmp(name, "objectformat") || !strcmp(name, "refstorage"))
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(harmless); i++)
@@ -233,7 +237,8 @@ static int check_format(const struct repo *r, struct err *err)
 		return libgit_fail(err, ERR_INPUT, "cannot read '%s'", file);
 	git_config_get_int32(&version, c, "core.repositoryformatversion");
 	if (version > 1)
-		return err_set(err, ERR_INPUT, 0, "the repository's format, version %d, is not supported", (int)version);
+		return err_set(err, ERR_INPUT, 0, "the repository's format, version %d, is not supported",
+			       (int)version);
 	while (version == 1 && !git_config_next(&e, it))
 		if (!strncmp(e->name, prefix, strlen(prefix)) &&
 		    check_extension(e->name + strlen(prefix), e->value ? e->value : "", err) < 0)
@@ -255,11 +260,13 @@ static int check_place(const struct repo *r, git_repository *lg, struct err *err
 	if (!parent)
 		return no_memory(err);
 	if (!real || strcmp(real, r->root))
-		return err_set(err, ERR_INPUT, 0, "the repository at '%s' says its working tree is '%s'", r->root, wd);
+		return err_set(err, ERR_INPUT, 0, "the repository at '%s' says its working tree is '%s'",
+			       r->root, wd);
 	/* A plain pointer or link into somebody else's checkout, without that knowing of it. */
 	if (!strcmp(r->gitdir, r->common_dir) && !strcmp(path_base(r->gitdir), ".git") &&
 	    strcmp(parent, r->root))
-		return err_set(err, ERR_INPUT, 0, "'%s/.git' points to the repository of '%s'", r->root, parent);
+		return err_set(err, ERR_INPUT, 0, "'%s/.git' points to the repository of '%s'", r->root,
+			       parent);
 	return 0;
 }
 

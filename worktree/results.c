@@ -156,7 +156,8 @@ static int take_loose(struct intake *in, int from, int to, const char *name, str
 	int cloned;
 
 	if (src < 0)
-		return errno == ENOENT ? 0 : err_set(err, ERR_INPUT, errno, "cannot read the object '%s'", name);
+		return errno == ENOENT ? 0 : err_set(err, ERR_INPUT, errno, "cannot read the object '%s'",
+						     name);
 	if (count(in, &st, err) < 0)
 		return -1;
 	dst = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
@@ -201,7 +202,8 @@ static int take_pack(struct intake *in, int from, const char *name, struct err *
 	if (!room || !dir)
 		return no_memory(err);
 	if (fd < 0)
-		return errno == ENOENT ? 0 : err_set(err, ERR_INPUT, errno, "cannot read the pack '%s'", name);
+		return errno == ENOENT ? 0 : err_set(err, ERR_INPUT, errno, "cannot read the pack '%s'",
+						     name);
 	if (count(in, &st, err) < 0)
 		return -1;
 	if (git_indexer_new(&idx, dir, 0400, in->r->source, NULL) < 0)
@@ -222,7 +224,8 @@ static int take_packs(struct intake *in, struct err *err)
 	int from = beneath_dir(in->from, "pack");
 
 	if (from < 0)
-		return errno == ENOENT ? 0 : err_set(err, ERR_INPUT, errno, "cannot read the packs of the run");
+		return errno == ENOENT ? 0 : err_set(err, ERR_INPUT, errno,
+						     "cannot read the packs of the run");
 	d = fdopendir(from);
 	if (!d)
 		return no_memory(err);
@@ -399,7 +402,8 @@ static git_commit *newest(struct pending *p)
 }
 
 /* Add @oid unless the original has it or it was added before. */
-static int want(struct results *r, git_repository *repo, struct pending *p, const git_oid *oid, struct err *err)
+static int want(struct results *r, git_repository *repo, struct pending *p, const git_oid *oid,
+		struct err *err)
 {
 	size_t size;
 	git_object_t type;

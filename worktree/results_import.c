@@ -75,7 +75,8 @@ static int add(struct walk *w, const git_oid *oid, struct err *err)
 static int refuse(struct walk *w, const git_oid *tree, const char *name, struct err *err)
 {
 	if (w->refused->n < MAX_REFUSED &&
-	    strv_addf(w->refused, "%s: a name no repository may hold (in tree %s)", name, git_oid_tostr_s(tree)) < 0)
+	    strv_addf(w->refused, "%s: a name no repository may hold (in tree %s)", name,
+		      git_oid_tostr_s(tree)) < 0)
 		return no_memory(err);
 	return 0;
 }
@@ -97,7 +98,8 @@ static int look_at_tree(struct walk *w, const git_oid *oid, struct err *err)
 
 		if (is_bad(git_tree_entry_name(e)) && refuse(w, oid, git_tree_entry_name(e), err) < 0)
 			return -1;
-		if (git_tree_entry_filemode(e) != GIT_FILEMODE_COMMIT && add(w, git_tree_entry_id(e), err) < 0)
+		if (git_tree_entry_filemode(e) != GIT_FILEMODE_COMMIT &&
+		    add(w, git_tree_entry_id(e), err) < 0)
 			return -1;
 	}
 	return 0;
@@ -130,7 +132,8 @@ static int look_at(struct walk *w, const git_oid *oid, struct err *err)
 		return libgit_fail(err, ERR_INPUT, "the run's object %s is not there", git_oid_tostr_s(oid));
 	}
 	if (size > MAX_OBJECT)
-		return err_set(err, ERR_LIMIT, 0, "the run's object %s is larger than %zu bytes", git_oid_tostr_s(oid), MAX_OBJECT);
+		return err_set(err, ERR_LIMIT, 0, "the run's object %s is larger than %zu bytes",
+			       git_oid_tostr_s(oid), MAX_OBJECT);
 	if (type == GIT_OBJECT_COMMIT)
 		r = look_at_commit(w, oid, err);
 	else if (type == GIT_OBJECT_TREE)
@@ -140,7 +143,8 @@ static int look_at(struct walk *w, const git_oid *oid, struct err *err)
 
 static int is_partial(const struct workspace *ws)
 {
-	struct repo repo = { .root = ws->original, .gitdir = ws->source_gitdir, .common_dir = ws->source_common_dir };
+	struct repo repo = { .root = ws->original, .gitdir = ws->source_gitdir,
+			     .common_dir = ws->source_common_dir };
 	OWN(git_config) git_config *c = NULL;
 	OWN(git_buf) git_buf b = { 0 };
 	struct err unused;
@@ -224,9 +228,11 @@ static int write_one(struct results *r, const git_oid *oid, const struct stat *o
 			   git_odb_object_type(obj));
 	owner_end();
 	if (rc < 0)
-		return libgit_fail(err, ERR_SYS, "cannot write object %s into the original", git_oid_tostr_s(oid));
+		return libgit_fail(err, ERR_SYS, "cannot write object %s into the original",
+				   git_oid_tostr_s(oid));
 	if (!git_oid_equal(&made, oid))
-		return err_set(err, ERR_INPUT, 0, "the run's object %s is not what its name says", git_oid_tostr_s(oid));
+		return err_set(err, ERR_INPUT, 0, "the run's object %s is not what its name says",
+			       git_oid_tostr_s(oid));
 	return 0;
 }
 

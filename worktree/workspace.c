@@ -84,7 +84,8 @@ static int check_params(struct making *m, struct err *err)
 	enum workspace_strategy s = m->p->strategy;
 
 	if (!is_id(m->p->run_id))
-		return err_set(err, ERR_USAGE, 0, "'%s' cannot be a run's name", m->p->run_id ? m->p->run_id : "");
+		return err_set(err, ERR_USAGE, 0, "'%s' cannot be a run's name",
+			       m->p->run_id ? m->p->run_id : "");
 	if (!path_is_clean(m->p->run_dir))
 		return err_set(err, ERR_USAGE, 0, "'%s' is not an absolute path", m->p->run_dir);
 	if (s == WORKSPACE_SNAPSHOT || s == WORKSPACE_OVERLAY || s == WORKSPACE_WORKTREE) {
@@ -267,8 +268,10 @@ static int look_again(struct making *m, struct err *err)
 
 	if (!m->repo.gitdir)
 		return 0;
-	if (repo_base(&m->repo, now, &e) < 0 || strcmp(now, m->repo.base))
-		return strv_add(&m->copy.notes, "the repository's HEAD moved while it was copied") < 0 ? no_memory(err) : 0;
+	if (!repo_base(&m->repo, now, &e) && !strcmp(now, m->repo.base))
+		return 0;
+	if (strv_add(&m->copy.notes, "the repository's HEAD moved while it was copied") < 0)
+		return no_memory(err);
 	return 0;
 }
 
