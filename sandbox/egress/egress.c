@@ -1,4 +1,5 @@
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -26,8 +27,7 @@ enum {
 	FDS_SPARE = 64,		/* kept for everything that is no connection */
 };
 
-/* What comes with the first message, in this order. */
-enum { FD_CONFIG, FD_HTTP, FD_SOCKS, FD_NUM, FD_MOST = 8 };
+enum { FDS_MOST = 16 };	/* io_recv_fds() takes no more */
 
 /* --- the list of clients --- */
 
@@ -121,9 +121,8 @@ void link_end(struct egress *eg, struct link_info *l)
 static void set_accepting(struct egress *eg, int on)
 {
 	eg->paused = !on;
-	for (int i = 0; i < EGRESS_LISTENERS; i++)
-		if (eg->listeners[i].watch)
-			watch_events(eg->listeners[i].watch, on ? LOOP_READ : 0);
+	for (size_t i = 0; i < eg->n_listeners; i++)
+		watch_events(eg->listeners[i].watch, on ? LOOP_READ : 0);
 	/* Whatever was in the way may go away without an event. */
 	if (!on && !eg->ticker)
 		eg->ticker = loop_timer(eg->loop, TICK_MS, TICK_MS, on_tick, eg);
@@ -166,24 +165,75 @@ static void on_connection(void *cookie, int fd, unsigned int ready)
 		if (got < 0)
 			return;
 		setsockopt(got, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-		l->accepted(eg, got, port_of(&ss));
+		l->accepted(l, got, port_of(&ss));
 	}
 }
 
-static int listen_on(struct egress *eg, int i, int fd, void (*accepted)(struct egress *, int, uint16_t),
-		     struct err *err)
+static int listen_on(struct egress *eg, int fd, accepted_fn *accepted, struct err *err)
 {
-	struct listener *l = &eg->listeners[i];
+	struct listener *l = &eg->listeners[eg->n_listeners];
 	int flags = fcntl(fd, F_GETFL), listening = 0;
 	socklen_t len = sizeof(listening);
 
+	assert(eg->n_listeners < EGRESS_LISTENERS_MAX);
 	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &len) < 0 || !listening || flags < 0)
-		return err_set(err, ERR_INPUT, 0, "egress: descriptor %d is no listening socket", i + FD_HTTP);
+		return err_set(err, ERR_INPUT, 0, "egress: a descriptor that came is no listening socket");
 	if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return err_set(err, ERR_SYS, errno, "egress: cannot set up a listening socket");
 	*l = (struct listener){ .eg = eg, .fd = fd, .accepted = accepted };
 	l->watch = loop_fd(eg->loop, fd, LOOP_READ, on_connection, l);
-	return l->watch ? 0 : err_set(err, ERR_SYS, errno, "egress: cannot watch a listening socket");
+	if (!l->watch)
+		return err_set(err, ERR_SYS, errno, "egress: cannot watch a listening socket");
+	eg->n_listeners++;
+	return 0;
+}
+
+static void accept_http(const struct listener *l, int fd, uint16_t peer_port)
+{
+	http_proxy_start(l->eg, fd, peer_port);
+}
+
+static void accept_socks(const struct listener *l, int fd, uint16_t peer_port)
+{
+	socks_proxy_start(l->eg, fd, peer_port);
+}
+
+static void accept_dns(const struct listener *l, int fd, uint16_t peer_port)
+{
+	dns_stub_accept(l->eg, fd, peer_port);
+}
+
+static void accept_transparent(const struct listener *l, int fd, uint16_t peer_port)
+{
+	transparent_accept(l->eg, fd, peer_port);
+}
+
+/* Who serves what; NULL is no listening socket. */
+static accepted_fn *const services[EGRESS_FD_NUM] = {
+	[EGRESS_FD_HTTP] = accept_http,
+	[EGRESS_FD_SOCKS] = accept_socks,
+	[EGRESS_FD_DNS_TCP] = accept_dns,
+	[EGRESS_FD_TRANSPARENT4] = accept_transparent,
+	[EGRESS_FD_TRANSPARENT6] = accept_transparent,
+};
+
+/* --- what the supervisor says later --- */
+
+static const struct {
+	const char *type;
+	int (*heard)(struct egress *eg, const struct json *msg, int *fd);
+} messages[] = {
+	{ "caller", transparent_heard },
+};
+
+static int on_message(void *cookie, const struct json *msg, int *fd)
+{
+	const char *type = json_str(json_get(msg, "type"));
+
+	for (size_t i = 0; type && i < ARRAY_LEN(messages); i++)
+		if (!strcmp(type, messages[i].type))
+			return messages[i].heard(cookie, msg, fd);
+	return -1;
 }
 
 /* --- start and end --- */
@@ -197,29 +247,27 @@ static void bound_clients(struct egress_limits *limits)
 		limits->max_clients = most;
 }
 
-static void close_fds(int *fds, size_t n)
+/* The descriptors of the first message, -1 where none is. */
+struct given {
+	int fd[FDS_MOST];
+	size_t n;
+};
+
+static void close_given(struct given *g)
 {
-	for (size_t i = 0; i < n; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	for (size_t i = 0; i < g->n; i++)
+		close(g->fd[i]);
+	g->n = 0;
 }
 
 /* The first message and what comes with it. */
-static int receive_config(int control_fd, int fds[FD_NUM], struct err *err)
+static int receive_config(int control_fd, struct given *ret, struct err *err)
 {
 	char text[1024];
-	int got[FD_MOST] = { 0 };
-	size_t n = 0;
-	ssize_t len = io_recv_fds(control_fd, text, sizeof(text), got, FD_MOST, &n);
+	ssize_t len = io_recv_fds(control_fd, text, sizeof(text), ret->fd, FDS_MOST, &ret->n);
 	OWN(json) struct json *msg = NULL;
 	const char *type;
 
-	for (size_t i = 0; i < n; i++) {
-		if (i < FD_NUM)
-			fds[i] = got[i];
-		else
-			close(got[i]);
-	}
 	if (len < 0)
 		return err_set(err, ERR_SYS, errno, "egress: cannot receive the configuration");
 	if (!len)
@@ -227,10 +275,10 @@ static int receive_config(int control_fd, int fds[FD_NUM], struct err *err)
 	if (json_parse(text, (size_t)len, NULL, &msg, err) < 0)
 		return err_wrap(err, "egress: first message");
 	type = json_str(json_get(msg, "type"));
-	if (!type || strcmp(type, "config") || n < FD_NUM)
+	if (!type || strcmp(type, "config") || ret->n <= EGRESS_FD_SOCKS)
 		return err_set(err, ERR_INPUT, 0,
-			       "egress: the first message is not a configuration with %d descriptors, but has %zu",
-			       FD_NUM, n);
+			       "egress: the first message is not a configuration with its descriptors, but has %zu",
+			       ret->n);
 	return 0;
 }
 
@@ -243,34 +291,45 @@ static int read_config(int fd, struct egress_config *ret, struct err *err)
 	return config_parse(text.data ? text.data : "", text.len, ret, err);
 }
 
-static int start(struct egress *eg, int control_fd, int fds[FD_NUM], struct err *err)
+static int serve(struct egress *eg, const struct given *given, struct err *err)
 {
-	if (receive_config(control_fd, fds, err) < 0 || read_config(fds[FD_CONFIG], &eg->cfg, err) < 0)
+	for (size_t i = EGRESS_FD_HTTP; i < given->n && i < EGRESS_FD_NUM; i++)
+		if (services[i] && listen_on(eg, given->fd[i], services[i], err) < 0)
+			return -1;
+	return given->n > EGRESS_FD_DNS_UDP ? dns_stub_start(eg, given->fd[EGRESS_FD_DNS_UDP], err) : 0;
+}
+
+static int start(struct egress *eg, int control_fd, struct given *given, struct err *err)
+{
+	if (receive_config(control_fd, given, err) < 0 ||
+	    read_config(given->fd[EGRESS_FD_CONFIG], &eg->cfg, err) < 0)
 		return -1;
 	bound_clients(&eg->cfg.limits);
-	if (confine_serve(err) < 0 || listen_on(eg, 0, fds[FD_HTTP], http_proxy_start, err) < 0)
-		return -1;
-	return listen_on(eg, 1, fds[FD_SOCKS], socks_proxy_start, err);
+	report_hear(&eg->report, on_message, eg);
+	return confine_serve(err) < 0 ? -1 : serve(eg, given, err);
 }
 
 static void stop(struct egress *eg)
 {
-	for (int i = 0; i < EGRESS_LISTENERS; i++) {
+	for (size_t i = 0; i < eg->n_listeners; i++)
 		watch_end(eg->listeners[i].watch);
-		eg->listeners[i].watch = NULL;
-	}
+	eg->n_listeners = 0;
+	dns_stub_stop(eg);
 	/* One that says good-bye first joins the list anew and is met again. */
 	while (eg->clients)
 		eg->clients->expire(eg->clients);
 	watch_end(eg->ticker);
+	transparent_done(eg);
+	pool_done(&eg->pool);
 	pipes_done(&eg->pipes);
 	config_done(&eg->cfg);
 }
 
 int egress_main(int control_fd, struct err *err)
 {
-	struct egress eg = { 0 };
-	int fds[FD_NUM] = { -1, -1, -1 }, r;
+	struct egress eg = { .dns = { .fd = -1 } };
+	struct given given = { .n = 0 };
+	int r;
 
 	if (confine_start(control_fd, err) < 0)
 		return -1;
@@ -283,7 +342,7 @@ int egress_main(int control_fd, struct err *err)
 		loop_free(eg.loop);
 		return err_set(err, ERR_SYS, errno, "egress: cannot watch the control socket");
 	}
-	r = start(&eg, control_fd, fds, err);
+	r = start(&eg, control_fd, &given, err);
 	if (r == 0) {
 		report_ready(&eg.report);
 		loop_run(eg.loop);
@@ -295,6 +354,6 @@ int egress_main(int control_fd, struct err *err)
 	stop(&eg);
 	report_done(&eg.report);
 	loop_free(eg.loop);
-	close_fds(fds, FD_NUM);
+	close_given(&given);
 	return r;
 }

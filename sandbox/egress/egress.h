@@ -3,13 +3,13 @@
  *
  * A helper of its own, one a run. It accepts on sockets that belong to the
  * sandbox's network namespace and connects from the host's, after asking the
- * policy. HTTP (CONNECT and plain) on one listening socket, SOCKS5 on the other.
+ * policy. Proxies for HTTP (CONNECT and plain) and SOCKS5; for programs that
+ * know neither, a name server whose addresses lead here.
  *
  * The supervisor talks to it over a SOCK_SEQPACKET socket:
  *
- *	to the helper, once:	{"type":"config"} with descriptors: a memory file
- *				with the configuration (config.h), the listening
- *				socket for HTTP, the one for SOCKS5
+ *	to the helper, first:	{"type":"config"} with descriptors: see EGRESS_FD_*
+ *	then, any number of:	{"type":"caller",...}, see transparent.h
  *	from it:		{"type":"ready"}, or {"type":"error","reason":...} and its end;
  *				then messages as in report.h
  *
@@ -19,6 +19,22 @@
 #define SANDBOX_EGRESS_EGRESS_H
 
 struct err;
+
+/*
+ * What comes with the configuration, in this order. All sockets but the file
+ * belong to the sandbox's network namespace. There may be the first three only,
+ * and where the kernel knows no IPv6 the last is missing.
+ */
+enum egress_fd {
+	EGRESS_FD_CONFIG,		/* a memory file: config.h */
+	EGRESS_FD_HTTP,
+	EGRESS_FD_SOCKS,
+	EGRESS_FD_DNS_UDP,		/* bound */
+	EGRESS_FD_DNS_TCP,
+	EGRESS_FD_TRANSPARENT4,
+	EGRESS_FD_TRANSPARENT6,
+	EGRESS_FD_NUM
+};
 
 /**
  * egress_main() - Be the helper: confine this process, serve until the supervisor ends it

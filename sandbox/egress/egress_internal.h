@@ -12,8 +12,11 @@
 #include <stdint.h>
 
 #include "sandbox/egress/config.h"
+#include "sandbox/egress/dns_stub.h"
 #include "sandbox/egress/flow.h"
+#include "sandbox/egress/pool.h"
 #include "sandbox/egress/report.h"
+#include "sandbox/egress/transparent.h"
 
 struct loop;
 struct watch;
@@ -25,14 +28,19 @@ struct client {
 	void (*expire)(struct client *c);	/* must free it, client_remove() included */
 };
 
+struct listener;
+
+/* Takes @fd, a connected non-blocking socket. */
+typedef void accepted_fn(const struct listener *l, int fd, uint16_t peer_port);
+
 struct listener {
 	struct egress *eg;
-	int fd;
+	int fd;			/* borrowed */
 	struct watch *watch;
-	void (*accepted)(struct egress *eg, int fd, uint16_t peer_port);	/* owns @fd */
+	accepted_fn *accepted;
 };
 
-#define EGRESS_LISTENERS 2
+#define EGRESS_LISTENERS_MAX 32
 
 struct egress {
 	struct loop *loop;
@@ -42,8 +50,12 @@ struct egress {
 	struct client *clients;
 	int64_t n_clients;
 	struct watch *ticker;		/* while there are clients */
-	struct listener listeners[EGRESS_LISTENERS];
+	struct listener listeners[EGRESS_LISTENERS_MAX];
+	size_t n_listeners;
 	int paused;			/* not accepting: too many clients, or no descriptors */
+	struct pool pool;
+	struct dns_stub dns;
+	struct transparent transparent;
 };
 
 /* client_add() - put @c on the list, to expire @ms from now */

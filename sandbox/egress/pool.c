@@ -4,12 +4,15 @@
 
 #include "base/own.h"
 #include "sandbox/egress/pool.h"
+#include "sandbox/init/proto.h"
 
 enum { IN_BLOCK = 254, BLOCKS = 512, FIRST_SLOTS = 64 };
 static_assert(POOL_MAX_NAMES <= IN_BLOCK * BLOCKS, "an IPv4 address for each name");
 
-static const uint8_t v4_base[] = { 198, 18 };
-static const uint8_t v6_base[] = { 0xfd, 0x00, 0xa6, 0xa7 };
+/* What the broker makes local, cut into whole bytes. */
+static const uint8_t v4_base[] = { POOL4_NET >> 24, POOL4_NET >> 16 & 0xff };
+static const uint8_t v6_base[] = POOL6_PREFIX;
+static_assert(POOL4_BITS == 15 && POOL6_BITS == 8 * sizeof(v6_base), "the prefixes as they are used here");
 
 int pool_has(const struct ip *ip)
 {

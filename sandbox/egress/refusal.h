@@ -16,6 +16,7 @@ struct buf;
 struct destination {
 	char text[HOST_SHOWN_SIZE + 64];	/* "host:port", as it was named */
 	const char *protocol;			/* "connect", "http", "socks5" */
+	const char *action;			/* what a refusal is recorded as; NULL: "network-outbound" */
 	struct host host;			/* empty text if what was named is no host */
 	uint16_t port;
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/io.h"
 #include "base/json.h"
 #include "base/loop.h"
 #include "base/own.h"
@@ -12,6 +13,7 @@
 enum {
 	QUEUE_MAX_BYTES = 1 << 20,
 	PATIENCE_MS = 30 * 1000,	/* for a supervisor that reads nothing at all */
+	TURN_MESSAGES = 64,
 };
 
 struct report_item {
@@ -57,17 +59,36 @@ static int flush(struct report *r)
 	return 0;
 }
 
-/* The supervisor's side: it may only end. */
-static void hear(struct report *r)
+/* One message of the supervisor: 1; 0: there is none; -1: its end, or none that can be understood. */
+static int hear_one(struct report *r)
 {
-	char byte;
-	ssize_t n = recv(r->fd, &byte, 1, MSG_DONTWAIT);
+	OWN(json) struct json *msg = NULL;
+	OWN(fd) int fd = -1;
+	char text[REPORT_MAX];
+	size_t n_fds = 0;
+	ssize_t n = recv(r->fd, text, 1, MSG_DONTWAIT | MSG_PEEK);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n)
-		r->failed = 1;
-	loop_stop(r->loop);
+		return 0;
+	if (n > 0)
+		n = io_recv_fds(r->fd, text, sizeof(text), &fd, 1, &n_fds);
+	if (!n)
+		return -1;
+	if (n > 0 && json_parse(text, (size_t)n, NULL, &msg, NULL) == 0 && r->heard &&
+	    r->heard(r->cookie, msg, &fd) == 0)
+		return 1;
+	r->failed = 1;
+	return -1;
+}
+
+static void hear(struct report *r)
+{
+	int s = 1;
+
+	for (int i = 0; s > 0 && i < TURN_MESSAGES; i++)
+		s = hear_one(r);
+	if (s < 0)
+		loop_stop(r->loop);
 }
 
 static void on_control(void *cookie, int fd, unsigned int ready)
@@ -88,6 +109,12 @@ int report_init(struct report *r, struct loop *loop, int fd)
 	r->last = &r->first;
 	r->watch = loop_fd(loop, fd, LOOP_READ, on_control, r);
 	return r->watch ? 0 : -1;
+}
+
+void report_hear(struct report *r, int (*heard)(void *cookie, const struct json *msg, int *fd), void *cookie)
+{
+	r->heard = heard;
+	r->cookie = cookie;
 }
 
 /* The queue is full: nothing else matters until the supervisor reads. */
@@ -198,7 +225,7 @@ void report_violation(struct report *r, const struct destination *d, const struc
 {
 	OWN(json) struct json *msg = message("violation");
 
-	put_str(&msg, "action", "network-outbound");
+	put_str(&msg, "action", d->action ? d->action : "network-outbound");
 	put_str(&msg, "target", d->text);
 	put_str(&msg, "rule", v->rule);
 	put_str(&msg, "reason", v->reason);

@@ -5,8 +5,8 @@
  * happened. A refusal is told before the program inside hears of it, and none
  * is dropped: when the supervisor is slow the queue grows to a bound, then the
  * helper waits, and when waiting does not help it ends, and the run with it.
- * The supervisor has nothing more to say: end of file on its socket stops the
- * loop, and so does anything it sends.
+ * End of file on its socket stops the loop, and so does a message of the
+ * supervisor that is not understood.
  */
 #ifndef SANDBOX_EGRESS_REPORT_H
 #define SANDBOX_EGRESS_REPORT_H
@@ -18,6 +18,7 @@
 
 #define REPORT_MAX 8192
 
+struct json;
 struct loop;
 struct watch;
 struct report_item;
@@ -29,10 +30,19 @@ struct report {
 	struct report_item *first, **last;
 	size_t queued_bytes;
 	int failed;		/* something could not be told; the loop was stopped */
+	int (*heard)(void *cookie, const struct json *msg, int *fd);
+	void *cookie;
 };
 
 /* report_init() - 0, or -1 when out of memory; @fd is watched from now on */
 int report_init(struct report *r, struct loop *loop, int fd);
+
+/**
+ * report_hear() - Call @heard for each message of the supervisor
+ * @heard:	@fd is the descriptor that came with it, or -1; -1 is left in its place by
+ *		who takes it. -1: not understood
+ */
+void report_hear(struct report *r, int (*heard)(void *cookie, const struct json *msg, int *fd), void *cookie);
 
 /* report_done() - tries once more to send what waits */
 void report_done(struct report *r);
@@ -43,7 +53,7 @@ void report_ready(struct report *r);
 /* report_error() - {"type":"error","reason":...}: the helper could not start */
 void report_error(struct report *r, const char *reason);
 
-/* report_violation() - {"type":"violation","action":"network-outbound",...}; @peer_port: the client's, inside */
+/* report_violation() - {"type":"violation","action":...}; @peer_port: the client's, inside */
 void report_violation(struct report *r, const struct destination *d, const struct egress_verdict *v,
 		      uint16_t peer_port);
 

@@ -1,0 +1,56 @@
+/*
+ * sandbox/egress/transparent.h - connections of programs that know no proxy
+ *
+ * The broker turns a program's connect() into a connection to the helper: to
+ * the same address of the pool (pool.h), whose name is known, or to loopback
+ * for an address a rule allows as such. Which port was meant, and which such
+ * address, the supervisor tells in a message of its own, named by the local
+ * port; it may come a little after the connection. Then the destination is
+ * judged, looked up and dialled as for a proxy's client, and bytes pass unread.
+ *
+ * A program hears of a refusal by a reset, as there is no protocol to say it
+ * in; an ssh client gets the reason.
+ */
+#ifndef SANDBOX_EGRESS_TRANSPARENT_H
+#define SANDBOX_EGRESS_TRANSPARENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sandbox/egress/address.h"
+
+struct egress;
+struct json;
+struct trans_conn;
+
+#define CALLERS_KEPT 2048
+
+/* What the supervisor said of a connection that was not accepted yet. */
+struct caller {
+	struct ip at;		/* the address it arrives at */
+	uint16_t port;		/* its local port, inside */
+	struct ip ip;		/* where the program meant to go */
+	uint16_t to_port;
+	int64_t until_ms;	/* then the connection was never made */
+};
+
+struct transparent {
+	struct caller *caller;	/* CALLERS_KEPT, NULL until the first */
+	size_t n_callers;
+	struct trans_conn *waiting;	/* connections nobody has told of yet */
+};
+
+/* transparent_accept() - takes @fd; @peer_port names it */
+void transparent_accept(struct egress *eg, int fd, uint16_t peer_port);
+
+/**
+ * transparent_heard() - {"type":"caller","port":L,"address":IP,"destPort":P}
+ *
+ * Return: 0, or -1 if it is malformed
+ */
+int transparent_heard(struct egress *eg, const struct json *msg, int *fd);
+
+/* transparent_done() - after all connections have ended */
+void transparent_done(struct egress *eg);
+
+#endif
