@@ -17,7 +17,7 @@ static long ask(const char *target)
 	struct sockaddr_in at = { .sin_family = AF_INET };
 	struct timeval patience = { 5, 0 };
 	char host[64], answer[256];
-	int port = 0, fd = socket(AF_INET, SOCK_STREAM, 0);
+	int port = 0, status = 0, fd = socket(AF_INET, SOCK_STREAM, 0);
 	const char *line = spell("CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", target, target);
 	ssize_t n;
 
@@ -34,7 +34,8 @@ static long ask(const char *target)
 	close(fd);
 	answer[n < 0 ? 0 : n] = 0;
 	errno = EACCES;
-	return strstr(answer, " 200") ? 0 : -1;
+	works(sscanf(answer, "HTTP/1.%*c %d", &status) == 1 ? 0 : -1, "read the proxy's answer");
+	return status >= 200 && status < 300 ? 0 : -1;
 }
 
 int main(void)
