@@ -138,6 +138,9 @@ static struct assign *assignment(struct reader *r)
 			shell_refuse(r, start, "not understood by every sh");
 		a->is_array = true;
 		a->items = array_items(r, start);
+		/* To bash the word goes on, and the command is the one behind it. */
+		if (!shell_is_meta(shell_ch(r)))
+			shell_refuse(r, start, "an array with something at its end");
 	} else {
 		a->value = shell_word(r);
 	}

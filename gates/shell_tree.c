@@ -14,7 +14,7 @@ const TSLanguage *tree_sitter_bash(void);
 /* Only lines made to be slow come near it; they are refused as unreadable. */
 #define PARSE_LIMIT_US 250000
 
-/* A parser is costly to make and holds nothing of the last line, so each thread keeps one. */
+/* Costly to make, so each thread keeps one. */
 static _Thread_local TSParser *parser;
 
 static void own_tree(TSTree **t)
@@ -51,15 +51,14 @@ static bool is_start(TSSymbol sym)
 
 static TSParser *get_parser(void)
 {
+	const TSLanguage *lang = tree_sitter_bash();
+
 	if (!parser) {
 		parser = ts_parser_new();
-		if (parser && !ts_parser_set_language(parser, tree_sitter_bash())) {
-			ts_parser_delete(parser);
-			parser = NULL;
-		}
 		find_symbols();
 	}
-	return parser;
+	/* Setting the language makes a new scanner: the grammar's keeps something of the last line otherwise. */
+	return parser && ts_parser_set_language(parser, lang) ? parser : NULL;
 }
 
 /* The next node in text order, without recursion; false behind the last. */
