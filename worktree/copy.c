@@ -87,6 +87,11 @@ static int note(struct worker *w, const char *name, const char *why, int sys)
 	return 1;
 }
 
+static int hint_room(struct worker *w)
+{
+	return err_hint(&w->err, "free some space, or set AGATE_STATE_DIR to a directory on a larger disk");
+}
+
 /* The destination is ours alone: what is there already was listed twice, and is done. */
 static int cannot_make(struct worker *w, const char *name, int sys)
 {
@@ -94,8 +99,9 @@ static int cannot_make(struct worker *w, const char *name, int sys)
 
 	if (sys == EEXIST)
 		return 1;
-	return err_set(&w->err, sys == ENOSPC || sys == EDQUOT ? ERR_LIMIT : ERR_SYS, sys,
-		       "cannot copy '%s%s%s'", dir, *dir ? "/" : "", name);
+	err_set(&w->err, sys == ENOSPC || sys == EDQUOT ? ERR_LIMIT : ERR_SYS, sys,
+		"cannot copy '%s%s%s'", dir, *dir ? "/" : "", name);
+	return w->err.code == ERR_LIMIT ? hint_room(w) : -1;
 }
 
 /* Keep some of the disk free: a full one breaks more than this run. */
@@ -118,7 +124,7 @@ static int enough_room(struct worker *w, uint64_t bytes)
 		err_set(&w->err, ERR_LIMIT, 0, "the file system has no inodes left");
 	else
 		return 0;
-	return err_hint(&w->err, "set AGATE_STATE_DIR to a directory on a larger disk, or `agate gc`");
+	return hint_room(w);
 }
 
 /* --- one entry: 0 made, 1 noted and left out, -1 w->err --- */
