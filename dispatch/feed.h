@@ -77,6 +77,8 @@ struct judgement {
 	const char *line, *mode, *verdict, *gate, *rule, *reason;
 	const char *classes;	/* effects that counted: "fileDelete,gitPush" */
 	const char *answered_by;	/* where somebody had to be asked */
+	const char *digest;	/* of the exact request, hex */
+	const char *tool_use;	/* the agent's id of its call */
 	int64_t span_start, span_end;	/* bytes of line */
 };
 void feed_judgement(struct feed *f, const struct judgement *j);
