@@ -60,12 +60,28 @@ static void refuse(struct trans_conn *c, const struct egress_verdict *v)
 	conn_free(c);
 }
 
+/* 0, or -1 with @ret_why if @ip is no place. */
+static int host_of(struct egress *eg, const struct ip *ip, struct host *ret, const char **ret_why)
+{
+	const char *name = pool_name(&eg->pool, ip);
+
+	*ret_why = "address of the pool that stands for no name";
+	if (name)
+		return host_parse(name, strlen(name), ret, ret_why);
+	if (pool_has(ip))
+		return -1;
+	host_from_ip(ip, ret);
+	return 0;
+}
+
 static void refuse_malformed(struct trans_conn *c, const struct ip *ip, uint16_t port, const char *why)
 {
 	struct egress_verdict v;
+	const char *no_name;
 	struct host h;
 
-	host_from_ip(ip, &h);
+	if (host_of(c->eg, ip, &h, &no_name) < 0)
+		host_from_ip(ip, &h);
 	c->to = (struct destination){ .protocol = "transparent", .port = port };
 	host_show(&h, port, c->to.text);
 	policy_malformed(why, &v);
@@ -101,20 +117,6 @@ static void on_dialled(void *cookie, const struct dial_result *r)
 		tunnel_start(c->eg, fd_take(&c->fd), r->fd, &to_up, &to_client, &link);
 	}
 	conn_free(c);
-}
-
-/* 0, or -1 with @ret_why if @ip is no place. */
-static int host_of(struct egress *eg, const struct ip *ip, struct host *ret, const char **ret_why)
-{
-	const char *name = pool_name(&eg->pool, ip);
-
-	*ret_why = "address of the pool that stands for no name";
-	if (name)
-		return host_parse(name, strlen(name), ret, ret_why);
-	if (pool_has(ip))
-		return -1;
-	host_from_ip(ip, ret);
-	return 0;
 }
 
 /* Now it is known where @c was meant to go. May free it. */

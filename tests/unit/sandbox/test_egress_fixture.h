@@ -126,19 +126,12 @@ static inline const char *data_dir(void)
 	return path;
 }
 
-/* Start a helper; @rest: more members of its configuration, with a comma in front, or "". */
-static inline void proxy_start_network(struct proxy *p, const char *network, const char *rest)
+/* A helper that waits for its configuration, and all its descriptors. */
+static inline void proxy_fork(struct proxy *p)
 {
-	OWN(buf) struct buf config = { 0 };
-	int pair[2], fds[3], memory;
+	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	buf_addf(&config, "{\"run\":\"r1\",\"networkEnabled\":%s,\"dataDir\":\"%s\"%s}", network, data_dir(), rest);
-	memory = io_memfd("config", config.data, config.len);
-	assert_true(memory >= 0);
-	fds[0] = memory;
-	fds[1] = listen_any(&p->http);
-	fds[2] = listen_any(&p->socks);
 	p->pid = fork();
 	assert_true(p->pid >= 0);
 	if (!p->pid) {
@@ -150,9 +143,31 @@ static inline void proxy_start_network(struct proxy *p, const char *network, con
 	close(pair[1]);
 	p->control = pair[0];
 	set_timeouts(p->control);
-	assert_int_equal(io_send_fds(p->control, "{\"type\":\"config\"}", 17, fds, 3), 0);
-	for (int i = 0; i < 3; i++)
-		close(fds[i]);
+}
+
+/* @rest: more members of the configuration, with a comma in front, or ""; @fds: listening sockets, closed. */
+static inline void proxy_configure(struct proxy *p, const char *network, const char *rest, const int *fds, size_t n)
+{
+	OWN(buf) struct buf config = { 0 };
+	int all[16];
+
+	buf_addf(&config, "{\"run\":\"r1\",\"networkEnabled\":%s,\"dataDir\":\"%s\"%s}", network, data_dir(), rest);
+	all[0] = io_memfd("config", config.data, config.len);
+	assert_true(all[0] >= 0 && n < ARRAY_LEN(all));
+	memcpy(all + 1, fds, n * sizeof(*fds));
+	assert_int_equal(io_send_fds(p->control, "{\"type\":\"config\"}", 17, all, n + 1), 0);
+	for (size_t i = 0; i <= n; i++)
+		close(all[i]);
+}
+
+static inline void proxy_start_network(struct proxy *p, const char *network, const char *rest)
+{
+	int fds[2];
+
+	fds[0] = listen_any(&p->http);
+	fds[1] = listen_any(&p->socks);
+	proxy_fork(p);
+	proxy_configure(p, network, rest, fds, 2);
 }
 
 static inline void proxy_start(struct proxy *p, const char *rest)
@@ -287,12 +302,23 @@ static inline void *accept_all(void *cookie)
 	}
 }
 
-static inline void server_start(struct server *s, void (*serve)(int fd))
+static inline void server_listen(struct server *s)
 {
-	s->serve = serve;
 	s->accepted = 0;
 	s->fd = listen_any(&s->port);
+}
+
+/* On a thread of its own. */
+static inline void server_run(struct server *s, void (*serve)(int fd))
+{
+	s->serve = serve;
 	assert_int_equal(pthread_create(&s->thread, NULL, accept_all, s), 0);
+}
+
+static inline void server_start(struct server *s, void (*serve)(int fd))
+{
+	server_listen(s);
+	server_run(s, serve);
 }
 
 static inline void server_stop(struct server *s)
