@@ -238,7 +238,8 @@ static void remember(struct http_conn *c, const struct http_head *head, const st
 	q->offers_upgrade = !q->is_connect && forward_offers_upgrade(head);
 	q->to = (struct destination){ .protocol = q->is_connect ? "connect" : "http", .host = uri->host,
 				      .port = uri->port };
-	host_show(&uri->host, uri->port, q->to.text);
+	transparent_name(c->eg, &q->to.host);
+	host_show(&q->to.host, uri->port, q->to.text);
 	http_body_begin(&q->body, head);
 	q->body_done = q->is_connect || q->body.state == HTTP_BODY_DONE;
 	q->had_body = !q->body_done;
@@ -268,7 +269,7 @@ static enum step begin_request(struct http_conn *c, const struct http_head *head
 	buf_eat(&c->down.in, size);
 	if (c->req.head.failed)
 		return answer_failure(c, 503, "out of resources", 1);
-	policy_judge(&c->eg->cfg.policy, &uri.host, uri.port, &v);
+	policy_judge(&c->eg->cfg.policy, &c->req.to.host, uri.port, &v);
 	if (!v.allowed)
 		return answer_denied(c, &v);
 	if (!leads_there(c))

@@ -100,14 +100,15 @@ static void dial_or_refuse(struct socks_conn *c, const struct socks5_piece *p)
 	struct egress_verdict v;
 
 	c->to = (struct destination){ .protocol = "socks5", .host = p->host, .port = p->port };
-	host_show(&p->host, p->port, c->to.text);
-	policy_judge(&c->eg->cfg.policy, &p->host, p->port, &v);
+	transparent_name(c->eg, &c->to.host);
+	host_show(&c->to.host, p->port, c->to.text);
+	policy_judge(&c->eg->cfg.policy, &c->to.host, p->port, &v);
 	if (!v.allowed) {
 		refuse(c, &v);
 		return;
 	}
 	client_touch(&c->client, c->eg->cfg.limits.exchange_ms);
-	c->dial = dial_start(c->eg, &p->host, p->port, on_dialled, c);
+	c->dial = dial_start(c->eg, &c->to.host, p->port, on_dialled, c);
 	if (c->dial) {
 		stream_want(&c->down, 0);
 		return;

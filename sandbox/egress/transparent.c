@@ -99,6 +99,14 @@ static void expire(struct client *client)
 		conn_free(c);
 }
 
+void transparent_name(const struct egress *eg, struct host *h)
+{
+	const char *name = h->is_address ? pool_name(&eg->pool, &h->ip) : NULL, *why;
+
+	if (name)
+		host_parse(name, strlen(name), h, &why);
+}
+
 /* --- the way out --- */
 
 static void on_dialled(void *cookie, const struct dial_result *r)

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sandbox/egress/address.h"
+#include "sandbox/egress/host.h"
 
 struct egress;
 struct json;
@@ -39,6 +39,12 @@ struct transparent {
 	size_t n_callers;
 	struct trans_conn *waiting;	/* connections nobody has told of yet */
 };
+
+/*
+ * transparent_name() - put the name in the place of a pool address that stands for
+ * one: a program may look names up by itself and then ask a proxy for the address
+ */
+void transparent_name(const struct egress *eg, struct host *h);
 
 /* transparent_accept() - takes @fd; @peer_port names it */
 void transparent_accept(struct egress *eg, int fd, uint16_t peer_port);

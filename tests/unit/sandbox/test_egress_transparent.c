@@ -439,6 +439,35 @@ static void many_connections_find_their_callers(void **state)
 	expect_silence(&proxy);
 }
 
+static void a_proxy_knows_the_name_of_a_pool_address(void **state)
+{
+	char ip[INET6_ADDRSTRLEN], text[256];
+	uint8_t socks[] = { 5, 1, 0, 5, 1, 0, 1, 198, 18, 0, 0, 0, 0 };
+	int fd;
+
+	(void)state;
+	NEEDS_INSIDE();
+	look_up("echo.test", A, ip);
+	fd = dial_port(proxy.http);
+	snprintf(text, sizeof(text), "CONNECT %s:%u HTTP/1.1\r\nHost: %s:%u\r\n\r\n", ip, echo_server.port, ip,
+		 echo_server.port);
+	put(fd, text);
+	free(get(fd, "\r\n\r\n"));
+	put(fd, "x");
+	expect(fd, "x");
+	close(fd);
+	json_free(hear(&proxy));
+	inet_pton(AF_INET, ip, socks + 7);
+	socks[11] = 4444 >> 8;
+	socks[12] = 4444 & 255;
+	fd = dial_port(proxy.socks);
+	assert_int_equal(send(fd, socks, sizeof(socks), 0), (ssize_t)sizeof(socks));
+	expect(fd, "\5");
+	close(fd);
+	snprintf(text, sizeof(text), "echo.test:%u", echo_server.port);
+	expect_violation(&proxy, "echo.test:4444", text, "socks5");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -456,6 +485,7 @@ int main(void)
 		cmocka_unit_test(a_refused_connection_is_reset_and_told),
 		cmocka_unit_test(a_host_that_does_not_answer_is_a_reset_but_no_violation),
 		cmocka_unit_test(an_ssh_client_is_told_why),
+		cmocka_unit_test(a_proxy_knows_the_name_of_a_pool_address),
 		cmocka_unit_test(many_connections_find_their_callers),
 	};
 
