@@ -1,6 +1,5 @@
 #include <assert.h>
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "base/own.h"
 #include "sandbox/egress/dial.h"
 #include "sandbox/egress/egress_internal.h"
+#include "sandbox/egress/resolver.h"
 
 enum { MAX_ADDRESSES = 8, HEAD_START_MS = 250 };
 
@@ -26,7 +26,8 @@ struct dial {
 	uint16_t port;
 	void (*fn)(void *cookie, const struct dial_result *r);
 	void *cookie;
-	struct watch *look_up;
+	struct look_up *look_up;
+	struct watch *known;		/* instead of a look-up, where nothing must be asked */
 	struct watch *deadline;
 	struct watch *next_one;		/* the head start of the attempt before */
 	struct ip ip[MAX_ADDRESSES];
@@ -73,7 +74,8 @@ void dial_cancel(struct dial *d)
 		return;
 	for (size_t i = 0; i < d->n_tried; i++)
 		drop_attempt(&d->attempt[i]);
-	watch_end(d->look_up);
+	look_up_cancel(d->look_up);
+	watch_end(d->known);
 	watch_end(d->deadline);
 	watch_end(d->next_one);
 	free(d);
@@ -285,18 +287,13 @@ static void connect_all(struct dial *d)
 	try_next(d);
 }
 
-static void on_looked_up(void *cookie, const struct addrinfo *list, int eai)
+static void on_looked_up(void *cookie, const struct ip *list, size_t n)
 {
 	struct dial *d = cookie;
 
-	(void)eai;
 	d->look_up = NULL;
-	for (; list; list = list->ai_next) {
-		struct ip ip;
-
-		if (ip_from_sockaddr(list->ai_addr, &ip) == 0)
-			consider(d, &ip);
-	}
+	for (size_t i = 0; i < n; i++)
+		consider(d, &list[i]);
 	connect_all(d);
 }
 
@@ -304,22 +301,25 @@ static void on_known(void *cookie)
 {
 	struct dial *d = cookie;
 
-	d->look_up = NULL;
+	d->known = NULL;
 	connect_all(d);
 }
 
-/* A watch that brings the addresses from the loop, at once where nothing must be asked. */
-static struct watch *look_up(struct dial *d)
+/* The addresses come from the loop, at once where nothing must be asked. 0, or -1 when out of memory. */
+static int look_up(struct dial *d)
 {
 	const struct host_entry *mapped = policy_mapped(&d->eg->cfg.policy, &d->host);
 
-	if (!mapped && !d->host.is_address)
-		return loop_resolve(d->eg->loop, d->host.text, d->port, on_looked_up, d);
+	if (!mapped && !d->host.is_address) {
+		d->look_up = resolver_ask(d->eg->resolver, d->host.text, on_looked_up, d);
+		return d->look_up ? 0 : -1;
+	}
 	if (d->host.is_address)
 		consider(d, &d->host.ip);
 	for (size_t i = 0; mapped && i < mapped->n; i++)
 		consider(d, &mapped->ip[i]);
-	return loop_timer(d->eg->loop, 0, 0, on_known, d);
+	d->known = loop_timer(d->eg->loop, 0, 0, on_known, d);
+	return d->known ? 0 : -1;
 }
 
 struct dial *dial_start(struct egress *eg, const struct host *h, uint16_t port,
@@ -336,8 +336,7 @@ struct dial *dial_start(struct egress *eg, const struct host *h, uint16_t port,
 	d->cookie = cookie;
 	d->failure = DIAL_UNREACHABLE;
 	arm(d);
-	d->look_up = look_up(d);
-	if (!d->look_up || !d->deadline) {
+	if (!d->deadline || look_up(d) < 0) {
 		dial_cancel(d);
 		return NULL;
 	}

@@ -19,6 +19,7 @@
 #include "sandbox/egress/confine.h"
 #include "sandbox/egress/egress.h"
 #include "sandbox/egress/egress_internal.h"
+#include "sandbox/egress/resolver.h"
 
 enum {
 	CONFIG_MAX_BYTES = 16 << 20,
@@ -306,7 +307,7 @@ static int start(struct egress *eg, int control_fd, struct given *given, struct 
 		return -1;
 	bound_clients(&eg->cfg.limits);
 	report_hear(&eg->report, on_message, eg);
-	return confine_serve(err) < 0 ? -1 : serve(eg, given, err);
+	return confine_serve(0, err) < 0 ? -1 : serve(eg, given, err);
 }
 
 static void stop(struct egress *eg)
@@ -325,6 +326,27 @@ static void stop(struct egress *eg)
 	config_done(&eg->cfg);
 }
 
+/* Nobody can be looked up any more: better no run than one that fails at random. */
+static void on_resolver_died(void *cookie)
+{
+	struct egress *eg = cookie;
+
+	eg->resolver_died = 1;
+	loop_stop(eg->loop);
+}
+
+static int open_loop(struct egress *eg, int control_fd, struct err *err)
+{
+	eg->loop = loop_new(err);
+	if (!eg->loop)
+		return -1;
+	if (resolver_attach(eg->resolver, eg->loop, on_resolver_died, eg) < 0)
+		return err_set(err, ERR_SYS, errno, "egress: cannot watch the resolver");
+	if (report_init(&eg->report, eg->loop, control_fd) < 0)
+		return err_set(err, ERR_SYS, errno, "egress: cannot watch the control socket");
+	return 0;
+}
+
 int egress_main(int control_fd, struct err *err)
 {
 	struct egress eg = { .dns = { .fd = -1 } };
@@ -333,25 +355,29 @@ int egress_main(int control_fd, struct err *err)
 
 	if (confine_start(control_fd, err) < 0)
 		return -1;
-	/* Look-ups wait for servers that do not answer; a few more threads than libuv's four. */
-	setenv("UV_THREADPOOL_SIZE", "8", 0);
-	eg.loop = loop_new(err);
-	if (!eg.loop)
+	eg.resolver = resolver_start(err);
+	if (!eg.resolver)
 		return -1;
-	if (report_init(&eg.report, eg.loop, control_fd) < 0) {
+	if (open_loop(&eg, control_fd, err) < 0) {
+		resolver_free(eg.resolver);
 		loop_free(eg.loop);
-		return err_set(err, ERR_SYS, errno, "egress: cannot watch the control socket");
+		return -1;
 	}
 	r = start(&eg, control_fd, &given, err);
 	if (r == 0) {
 		report_ready(&eg.report);
 		loop_run(eg.loop);
-		if (eg.report.failed)
+		if (eg.resolver_died)
+			r = err_set(err, ERR_SYS, 0, "egress: the process that looks names up has ended");
+		else if (eg.report.failed)
 			r = err_set(err, ERR_SYS, 0, "egress: the supervisor does not take reports");
 	} else {
 		report_error(&eg.report, err ? err->msg : "egress: cannot start");
 	}
+	if (eg.resolver_died)
+		report_error(&eg.report, err ? err->msg : "egress: no resolver");
 	stop(&eg);
+	resolver_free(eg.resolver);
 	report_done(&eg.report);
 	loop_free(eg.loop);
 	close_given(&given);

@@ -21,6 +21,7 @@
 struct loop;
 struct watch;
 struct buf;
+struct resolver;
 
 struct client {
 	struct client *next, **link;
@@ -44,6 +45,8 @@ struct listener {
 
 struct egress {
 	struct loop *loop;
+	struct resolver *resolver;
+	int resolver_died;
 	struct egress_config cfg;
 	struct report report;
 	struct pipes pipes;
