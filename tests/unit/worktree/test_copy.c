@@ -1,3 +1,4 @@
+/* timeout: 300 */
 #include "tests/unit/worktree/fixture.h"
 
 #include <fcntl.h>

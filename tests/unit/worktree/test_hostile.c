@@ -1,3 +1,4 @@
+/* timeout: 300 */
 /* What a command may make of its git directory and tree, and what must come of it on the host: nothing. */
 #include "tests/unit/worktree/fixture.h"
 #include "worktree/change.h"
