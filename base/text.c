@@ -1,3 +1,4 @@
+#include <nettle/base64.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -88,4 +89,10 @@ int text_restore(struct buf *b, const char *stored)
 		i += c >= 0 ? 4 : 1;
 	}
 	return buf_add(b, "", 0);
+}
+
+void text_base64(const void *bytes, size_t len, char *ret)
+{
+	base64_encode_raw(ret, len, bytes);
+	ret[BASE64_ENCODE_RAW_LENGTH(len)] = '\0';
 }

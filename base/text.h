@@ -20,4 +20,8 @@ int text_restore(struct buf *b, const char *stored);
 /* text_char() - length of the well-formed UTF-8 character at @s with @left bytes; 0: there is none */
 size_t text_char(const void *s, size_t left);
 
+/* text_base64() - RFC 4648 with padding, and a NUL; @ret: TEXT_BASE64_SIZE(len) bytes, never a copy elsewhere */
+#define TEXT_BASE64_SIZE(len) (((len) + 2) / 3 * 4 + 1)
+void text_base64(const void *bytes, size_t len, char *ret);
+
 #endif

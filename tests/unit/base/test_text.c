@@ -63,11 +63,31 @@ static void any_bytes_survive_being_stored(void **state)
 	}
 }
 
+static void base64_is_padded_to_four(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} table[] = {
+		{ "", "" }, { "f", "Zg==" }, { "fo", "Zm8=" }, { "foo", "Zm9v" }, { "user:pass", "dXNlcjpwYXNz" },
+		{ "\xfb\xff", "+/8=" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		char got[64];
+
+		text_base64(table[i].in, strlen(table[i].in), got);
+		assert_string_equal(got, table[i].out);
+		assert_true(strlen(got) < TEXT_BASE64_SIZE(strlen(table[i].in)));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stored_text_is_utf8_and_gives_its_bytes_back),
 		cmocka_unit_test(any_bytes_survive_being_stored),
+		cmocka_unit_test(base64_is_padded_to_four),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
