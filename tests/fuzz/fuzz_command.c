@@ -14,6 +14,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
+/* Set when the grammar ran out of its time, which a busy machine can make of any line. */
+static int was_slow;
+
 static enum decision decide(struct command_request *req, enum mode mode)
 {
 	OWN(verdict) struct verdict v = { 0 };
@@ -29,6 +32,7 @@ static enum decision decide(struct command_request *req, enum mode mode)
 	for (size_t i = 0; i < v.effects_n; i++)
 		if (v.effects[i].span_end > req->len || v.effects[i].class >= EFFECT_NUM)
 			abort();
+	was_slow |= strstr(v.reason, "takes too long") != NULL;
 	return v.decision;
 }
 
@@ -59,9 +63,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	};
 	enum decision chat, plan;
 
+	was_slow = 0;
 	chat = decide(&req, MODE_CHAT);
 	plan = decide(&req, MODE_PLAN);
-	if (plan < chat || plan != decide(&req, MODE_REVIEW) || chat != decide(&req, MODE_CHAT))
+	if ((plan < chat || plan != decide(&req, MODE_REVIEW) || chat != decide(&req, MODE_CHAT)) && !was_slow)
 		abort();
 	decide_words(&req, data, len);
 	return 0;
