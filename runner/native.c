@@ -28,6 +28,7 @@
 #include "base/loop.h"
 #include "base/own.h"
 #include "base/strv.h"
+#include "runner/limits.h"
 #include "runner/native.h"
 #include "sandbox/init/proto.h"
 #include "sandbox/probe.h"
@@ -37,6 +38,7 @@
 #define HELPER_MS 5000		/* for the broker and the egress helper to say their last */
 #define DRAIN_MS 2000		/* for the last bytes of output */
 #define SETUP_MS 30000		/* from the start to the command */
+#define BWRAP_TASKS 2		/* bwrap itself and its first process inside */
 
 struct stream {
 	struct runner_run *run;
@@ -59,6 +61,7 @@ struct runner_run {
 	struct callers callers;
 	struct stream streams[2];
 	struct watch *wall, *grace, *setup, *last;
+	struct limits_watch *limits;
 	enum run_state state;
 	int bwrap_gone, broker_gone, egress_gone;
 	int was_started, got_listeners, got_notify, said_go;
@@ -151,6 +154,8 @@ static void on_bwrap_exited(void *cookie, int status, int signum)
 	run->bwrap = NULL;
 	run->bwrap_pid = 0;
 	run->bwrap_gone = 1;
+	limits_end(run->limits);
+	run->limits = NULL;
 	run->status = signum ? 128 + signum : status;
 	if (!run->got_notify && run->kind == END_EXITED) {
 		struct err err = { 0 };
@@ -339,14 +344,30 @@ static void stage_failed(struct runner_run *run, const struct msg_fail *m)
 	fail(run, m->is_exec ? END_NO_COMMAND : END_FAILED, &err);
 }
 
+/* Memory, processor time, processes, disk: the run's own failure, and no reason to be patient. */
+static void on_limit(void *cookie, const struct err *why)
+{
+	fail(cookie, END_LIMIT, why);
+}
+
 static void on_executed(struct runner_run *run)
 {
+	struct spec_limits limits;
+	struct err err = { 0 };
+
 	end_watch(&run->stage_watch);
 	end_watch(&run->setup);
 	if (run->kind != END_EXITED || !run->said_go || run->was_started)
 		return;
 	run->was_started = 1;
 	run->state = RUN_ACTIVE;
+	limits = run->p.spec->limits;
+	limits.pids = (limits.pids ? limits.pids : LIMITS_DEFAULT_PIDS) + BWRAP_TASKS;
+	run->limits = limits_watch(run->loop, run->bwrap_pid, &limits, run->p.run_dir, on_limit, run, &err);
+	if (!run->limits) {
+		fail(run, END_FAILED, &err);
+		return;
+	}
 	run->p.ops->started(run->p.cookie, run->command_pid);
 }
 
@@ -609,6 +630,7 @@ static void native_free(struct runner_run *run)
 		kill(run->broker_pid, SIGKILL);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		end_watch(all[i]);
+	limits_end(run->limits);
 	egress_free(run->egress);
 	close_stream(&run->streams[0]);
 	close_stream(&run->streams[1]);

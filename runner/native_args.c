@@ -146,6 +146,22 @@ static char *missing_below(const char *guest)
 	return at;
 }
 
+/* A private directory lives in memory: as much as the run may have, else a quarter of what there is. */
+static void add_private(struct args *a, const char *dir)
+{
+	uint64_t size = a->spec->limits.memory_bytes;
+	OWN(mem) char *text = NULL;
+
+	if (!size)
+		size = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4;
+	if (asprintf(&text, "%llu", (unsigned long long)size) < 0) {
+		a->failed = 1;
+		return;
+	}
+	add2(a, "--size", text);
+	add2(a, "--tmpfs", dir);
+}
+
 static void add_system(struct args *a)
 {
 	OWN(strv) struct strv system = { 0 };
@@ -167,10 +183,10 @@ static void add_system(struct args *a)
 	}
 	add2(a, "--dev", "/dev");
 	add2(a, "--proc", "/proc");
-	add2(a, "--tmpfs", "/dev/shm");
-	add2(a, "--tmpfs", "/tmp");
-	add2(a, "--tmpfs", "/var/tmp");
-	add2(a, "--tmpfs", "/run");
+	add_private(a, "/dev/shm");
+	add_private(a, "/tmp");
+	add_private(a, "/var/tmp");
+	add_private(a, "/run");
 	add3(a, "--ro-bind", a->p->init_path, GUEST_INIT);
 }
 

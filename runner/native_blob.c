@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "base/own.h"
 #include "base/path.h"
+#include "runner/limits.h"
 #include "runner/native.h"
 #include "sandbox/calls.h"
 #include "sandbox/filter.h"
@@ -152,10 +153,11 @@ static void place_texts(struct building *b, uint32_t texts_at)
 
 static void set_limits(struct blob_head *h, const struct spec_limits *l)
 {
-	h->limit_cpu_s = (uint64_t)(l->cpu_ms + 999) / 1000;
+	/* Of one process, a little later than the watch over the tree, which can say why. */
+	h->limit_cpu_s = l->cpu_ms ? (uint64_t)(l->cpu_ms + 999) / 1000 + 2 : 0;
 	h->limit_memory = l->memory_bytes;
 	h->limit_file = l->file_bytes;
-	h->limit_pids = l->pids;
+	h->limit_pids = l->pids ? l->pids : LIMITS_DEFAULT_PIDS;
 	h->limit_files = l->open_files;
 }
 

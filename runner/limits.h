@@ -1,0 +1,46 @@
+/*
+ * runner/limits.h - a run's tree is watched for what rlimits cannot hold
+ *
+ * rlimits hold a process, or a user's processes as a whole; this holds the
+ * tree: every few hundred milliseconds its memory, processor time, processes
+ * and the room left on disk are added up, and the first limit that is passed
+ * is told, once. Where cgroups are delegated they would hold exactly; this
+ * holds everywhere, a moment late.
+ */
+#ifndef RUNNER_LIMITS_H
+#define RUNNER_LIMITS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+struct limits_watch;
+struct loop;
+struct spec_limits;
+
+/* Processes and threads of a run that names no limit: enough for a build, no fork bomb. */
+#define LIMITS_DEFAULT_PIDS 4096
+
+/* What a tree uses. */
+struct tree_usage {
+	uint64_t memory_bytes;	/* resident and its own: what files share is not counted */
+	uint64_t cpu_ms;	/* of all that live and of those they waited for */
+	uint64_t tasks;		/* processes and their threads */
+};
+
+/* tree_usage() - add up @root and all below it; 0, or -1 when @root is gone */
+int tree_usage(pid_t root, struct tree_usage *ret);
+
+/**
+ * limits_watch() - Watch the tree below @root
+ * @dir:	the run's directory: the file system it is on must keep some room
+ * @over:	called at most once, with the limit that was passed (ERR_LIMIT)
+ *
+ * Return: the watch, or NULL with @err
+ */
+struct limits_watch *limits_watch(struct loop *loop, pid_t root, const struct spec_limits *limits,
+				  const char *dir, void (*over)(void *cookie, const struct err *why),
+				  void *cookie, struct err *err);
+void limits_end(struct limits_watch *w);	/* NULL is fine */
+
+#endif
