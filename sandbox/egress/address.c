@@ -194,6 +194,13 @@ int ip_from_sockaddr(const struct sockaddr *sa, struct ip *ret)
 	return 0;
 }
 
+uint16_t sockaddr_port(const struct sockaddr_storage *ss)
+{
+	if (ss->ss_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)ss)->sin_port);
+	return ss->ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)ss)->sin6_port) : 0;
+}
+
 socklen_t ip_to_sockaddr(const struct ip *ip, uint16_t port, struct sockaddr_storage *ret)
 {
 	memset(ret, 0, sizeof(*ret));

@@ -60,6 +60,9 @@ int ip_equal(const struct ip *a, const struct ip *b);
 /* ip_from_sockaddr() - 0, or -1 if it is neither IPv4 nor IPv6; a mapped IPv4 becomes plain */
 int ip_from_sockaddr(const struct sockaddr *sa, struct ip *ret);
 
+/* sockaddr_port() - in host byte order; 0 if it is neither IPv4 nor IPv6 */
+uint16_t sockaddr_port(const struct sockaddr_storage *ss);
+
 /* ip_to_sockaddr() - fills @ret and says how long it is */
 socklen_t ip_to_sockaddr(const struct ip *ip, uint16_t port, struct sockaddr_storage *ret);
 

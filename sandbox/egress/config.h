@@ -9,6 +9,8 @@
  *	  "allowResolved": [RANGE...],		private ranges that allowed names may resolve to
  *	  "denyResolved": [RANGE...],		ranges that no name may resolve to
  *	  "netLog": bool,
+ *	  "publish": [{"address", "port", "inside"}...],	publish.h
+ *	  "hostPorts": [PORT...],		host_port.h
  *	  "limits": { "connectMs": ... } }
  *
  * Only "run", "networkEnabled" and "dataDir" must be there. Unknown fields are
@@ -20,7 +22,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sandbox/egress/host_port.h"
 #include "sandbox/egress/policy.h"
+#include "sandbox/egress/publish.h"
 
 struct err;
 
@@ -40,6 +44,8 @@ struct egress_config {
 	char *run;
 	int net_log;
 	struct policy policy;
+	struct publish_config publish;
+	struct host_ports host_ports;
 	struct egress_limits limits;
 };
 

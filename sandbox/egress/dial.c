@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -322,21 +323,49 @@ static int look_up(struct dial *d)
 	return d->known ? 0 : -1;
 }
 
-struct dial *dial_start(struct egress *eg, const struct host *h, uint16_t port,
-			void (*fn)(void *cookie, const struct dial_result *r), void *cookie)
+static struct dial *new_dial(struct egress *eg, uint16_t port,
+			     void (*fn)(void *cookie, const struct dial_result *r), void *cookie)
 {
 	struct dial *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return NULL;
 	d->eg = eg;
-	d->host = *h;
 	d->port = port;
 	d->fn = fn;
 	d->cookie = cookie;
 	d->failure = DIAL_UNREACHABLE;
 	arm(d);
+	return d;
+}
+
+struct dial *dial_start(struct egress *eg, const struct host *h, uint16_t port,
+			void (*fn)(void *cookie, const struct dial_result *r), void *cookie)
+{
+	struct dial *d = new_dial(eg, port, fn, cookie);
+
+	if (!d)
+		return NULL;
+	d->host = *h;
 	if (!d->deadline || look_up(d) < 0) {
+		dial_cancel(d);
+		return NULL;
+	}
+	return d;
+}
+
+struct dial *dial_start_loopback(struct egress *eg, uint16_t port,
+				 void (*fn)(void *cookie, const struct dial_result *r), void *cookie)
+{
+	static const struct ip loopback[] = { { AF_INET, { 127, 0, 0, 1 } }, { AF_INET6, { [15] = 1 } } };
+	struct dial *d = new_dial(eg, port, fn, cookie);
+
+	if (!d)
+		return NULL;
+	memcpy(d->ip, loopback, sizeof(loopback));
+	d->n_ip = ARRAY_LEN(loopback);
+	d->known = loop_timer(eg->loop, 0, 0, on_known, d);
+	if (!d->deadline || !d->known) {
 		dial_cancel(d);
 		return NULL;
 	}

@@ -45,6 +45,10 @@ const char *dial_end_words(enum dial_end e);
 struct dial *dial_start(struct egress *eg, const struct host *h, uint16_t port,
 			void (*fn)(void *cookie, const struct dial_result *r), void *cookie);
 
+/* dial_start_loopback() - the same to this host's own 127.0.0.1 or ::1: policy_judge_host_port() allowed it */
+struct dial *dial_start_loopback(struct egress *eg, uint16_t port,
+				 void (*fn)(void *cookie, const struct dial_result *r), void *cookie);
+
 /* dial_cancel() - NULL is fine; @fn is not called any more */
 void dial_cancel(struct dial *d);
 

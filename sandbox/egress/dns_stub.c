@@ -1,4 +1,3 @@
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -187,13 +186,6 @@ size_t dns_stub_answer(struct egress *eg, const void *query, size_t len, uint16_
 
 /* --- UDP --- */
 
-static uint16_t port_of(const struct sockaddr_storage *ss)
-{
-	if (ss->ss_family == AF_INET)
-		return ntohs(((const struct sockaddr_in *)ss)->sin_port);
-	return ss->ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)ss)->sin6_port) : 0;
-}
-
 static void on_datagram(void *cookie, int fd, unsigned int ready)
 {
 	struct egress *eg = cookie;
@@ -209,7 +201,7 @@ static void on_datagram(void *cookie, int fd, unsigned int ready)
 
 		if (n < 0)
 			return;
-		len = n <= DNS_QUERY_MAX ? dns_stub_answer(eg, query, (size_t)n, port_of(&from), reply) : 0;
+		len = n <= DNS_QUERY_MAX ? dns_stub_answer(eg, query, (size_t)n, sockaddr_port(&from), reply) : 0;
 		/* Who does not take the answer will ask again. */
 		if (len)
 			sendto(fd, reply, len, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from, from_len);

@@ -1,4 +1,3 @@
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -89,15 +88,21 @@ void client_remove(struct egress *eg, struct client *c)
 
 /* --- the record of connections --- */
 
+void link_record(const struct destination *d, struct link_info *ret)
+{
+	*ret = (struct link_info){
+		.host = strdup(d->host.text),
+		.port = d->port,
+		.protocol = d->protocol,
+		.start_ms = clock_mono_ms(),
+	};
+}
+
 void link_begin(struct egress *eg, const struct destination *d, struct link_info *ret)
 {
 	*ret = (struct link_info){ 0 };
-	if (!eg->cfg.net_log)
-		return;
-	ret->host = strdup(d->host.text);
-	ret->port = d->port;
-	ret->protocol = d->protocol;
-	ret->start_ms = clock_mono_ms();
+	if (eg->cfg.net_log)
+		link_record(d, ret);
 }
 
 void link_end(struct egress *eg, struct link_info *l)
@@ -106,9 +111,10 @@ void link_end(struct egress *eg, struct link_info *l)
 		.host = l->host,
 		.port = l->port,
 		.protocol = l->protocol,
-		.bytes_in = l->bytes_in,
-		.bytes_out = l->bytes_out,
+		.bytes_in = l->from_outside ? l->bytes_out : l->bytes_in,
+		.bytes_out = l->from_outside ? l->bytes_in : l->bytes_out,
 		.ms = clock_mono_ms() - l->start_ms,
+		.error = l->error,
 	};
 
 	if (l->host)
@@ -135,15 +141,6 @@ static void resume_accepting(struct egress *eg)
 		set_accepting(eg, 1);
 }
 
-static uint16_t port_of(const struct sockaddr_storage *ss)
-{
-	if (ss->ss_family == AF_INET)
-		return ntohs(((const struct sockaddr_in *)ss)->sin_port);
-	if (ss->ss_family == AF_INET6)
-		return ntohs(((const struct sockaddr_in6 *)ss)->sin6_port);
-	return 0;
-}
-
 static void on_connection(void *cookie, int fd, unsigned int ready)
 {
 	struct listener *l = cookie;
@@ -166,11 +163,11 @@ static void on_connection(void *cookie, int fd, unsigned int ready)
 		if (got < 0)
 			return;
 		setsockopt(got, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-		l->accepted(l, got, port_of(&ss));
+		l->accepted(l, got, sockaddr_port(&ss));
 	}
 }
 
-static int listen_on(struct egress *eg, int fd, accepted_fn *accepted, struct err *err)
+int listener_add(struct egress *eg, int fd, accepted_fn *accepted, const void *what, struct err *err)
 {
 	struct listener *l = &eg->listeners[eg->n_listeners];
 	int flags = fcntl(fd, F_GETFL), listening = 0;
@@ -181,7 +178,7 @@ static int listen_on(struct egress *eg, int fd, accepted_fn *accepted, struct er
 		return err_set(err, ERR_INPUT, 0, "egress: a descriptor that came is no listening socket");
 	if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return err_set(err, ERR_SYS, errno, "egress: cannot set up a listening socket");
-	*l = (struct listener){ .eg = eg, .fd = fd, .accepted = accepted };
+	*l = (struct listener){ .eg = eg, .fd = fd, .accepted = accepted, .what = what };
 	l->watch = loop_fd(eg->loop, fd, LOOP_READ, on_connection, l);
 	if (!l->watch)
 		return err_set(err, ERR_SYS, errno, "egress: cannot watch a listening socket");
@@ -209,6 +206,11 @@ static void accept_transparent(const struct listener *l, int fd, uint16_t peer_p
 	transparent_accept(l->eg, fd, peer_port);
 }
 
+static void accept_host_port(const struct listener *l, int fd, uint16_t peer_port)
+{
+	host_port_accept(l->eg, fd, peer_port, *(const uint16_t *)l->what);
+}
+
 /* Who serves what; NULL is no listening socket. */
 static accepted_fn *const services[EGRESS_FD_NUM] = {
 	[EGRESS_FD_HTTP] = accept_http,
@@ -225,6 +227,7 @@ static const struct {
 	int (*heard)(struct egress *eg, const struct json *msg, int *fd);
 } messages[] = {
 	{ "caller", transparent_heard },
+	{ "connected-inside", publish_heard },
 };
 
 static int on_message(void *cookie, const struct json *msg, int *fd)
@@ -292,12 +295,24 @@ static int read_config(int fd, struct egress_config *ret, struct err *err)
 	return config_parse(text.data ? text.data : "", text.len, ret, err);
 }
 
+/* The fixed descriptors come first, then one for each port of the host. */
 static int serve(struct egress *eg, const struct given *given, struct err *err)
 {
-	for (size_t i = EGRESS_FD_HTTP; i < given->n && i < EGRESS_FD_NUM; i++)
-		if (services[i] && listen_on(eg, given->fd[i], services[i], err) < 0)
+	const struct host_ports *hp = &eg->cfg.host_ports;
+	size_t fixed = given->n - hp->n;
+
+	if (given->n < hp->n || fixed <= EGRESS_FD_SOCKS || fixed > EGRESS_FD_NUM)
+		return err_set(err, ERR_INPUT, 0, "egress: %zu descriptors came, which is not what is configured",
+			       given->n);
+	for (size_t i = EGRESS_FD_HTTP; i < fixed; i++)
+		if (services[i] && listener_add(eg, given->fd[i], services[i], NULL, err) < 0)
 			return -1;
-	return given->n > EGRESS_FD_DNS_UDP ? dns_stub_start(eg, given->fd[EGRESS_FD_DNS_UDP], err) : 0;
+	for (size_t i = 0; i < hp->n; i++)
+		if (listener_add(eg, given->fd[fixed + i], accept_host_port, &hp->port[i], err) < 0)
+			return -1;
+	if (fixed > EGRESS_FD_DNS_UDP && dns_stub_start(eg, given->fd[EGRESS_FD_DNS_UDP], err) < 0)
+		return -1;
+	return publish_start(eg, err);
 }
 
 static int start(struct egress *eg, int control_fd, struct given *given, struct err *err)
@@ -315,6 +330,7 @@ static void stop(struct egress *eg)
 	for (size_t i = 0; i < eg->n_listeners; i++)
 		watch_end(eg->listeners[i].watch);
 	eg->n_listeners = 0;
+	publish_stop(eg);
 	dns_stub_stop(eg);
 	/* One that says good-bye first joins the list anew and is met again. */
 	while (eg->clients)

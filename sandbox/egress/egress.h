@@ -9,7 +9,8 @@
  * The supervisor talks to it over a SOCK_SEQPACKET socket:
  *
  *	to the helper, first:	{"type":"config"} with descriptors: see EGRESS_FD_*
- *	then, any number of:	{"type":"caller",...}, see transparent.h
+ *	then, any number of:	{"type":"caller",...}: transparent.h
+ *				{"type":"connected-inside",...}: publish.h
  *	from it:		{"type":"ready"}, or {"type":"error","reason":...} and its end;
  *				then messages as in report.h
  *
@@ -23,7 +24,8 @@ struct err;
 /*
  * What comes with the configuration, in this order. All sockets but the file
  * belong to the sandbox's network namespace. There may be the first three only,
- * and where the kernel knows no IPv6 the last is missing.
+ * and where the kernel knows no IPv6 the last is missing. Behind them comes one
+ * listening socket for each of the configuration's "hostPorts", in its order.
  */
 enum egress_fd {
 	EGRESS_FD_CONFIG,		/* a memory file: config.h */

@@ -15,12 +15,14 @@
 #include "sandbox/egress/dns_stub.h"
 #include "sandbox/egress/flow.h"
 #include "sandbox/egress/pool.h"
+#include "sandbox/egress/publish.h"
 #include "sandbox/egress/report.h"
 #include "sandbox/egress/transparent.h"
 
 struct loop;
 struct watch;
 struct buf;
+struct err;
 struct resolver;
 
 struct client {
@@ -39,6 +41,7 @@ struct listener {
 	int fd;			/* borrowed */
 	struct watch *watch;
 	accepted_fn *accepted;
+	const void *what;	/* for @accepted */
 };
 
 #define EGRESS_LISTENERS_MAX 32
@@ -59,7 +62,17 @@ struct egress {
 	struct pool pool;
 	struct dns_stub dns;
 	struct transparent transparent;
+	struct publish publish;
 };
+
+/**
+ * listener_add() - Accept on a listening socket from now on
+ * @fd:		borrowed until the helper stops
+ * @what:	for @accepted; may be NULL
+ *
+ * Return: 0, or -1 with @err
+ */
+int listener_add(struct egress *eg, int fd, accepted_fn *accepted, const void *what, struct err *err);
 
 /* client_add() - put @c on the list, to expire @ms from now */
 void client_add(struct egress *eg, struct client *c, int64_t ms);
@@ -88,9 +101,13 @@ struct link_info {
 	uint16_t port;
 	const char *protocol;
 	int64_t start_ms;
-	uint64_t bytes_in, bytes_out;	/* as seen from the program inside */
+	uint64_t bytes_in, bytes_out;	/* as seen from who connected */
+	int from_outside;	/* and that was not the program inside */
+	const char *error;	/* why it came to nothing; NULL: it did not. Until link_end() */
 };
 void link_begin(struct egress *eg, const struct destination *d, struct link_info *ret);
+/* link_record() - the same whether or not there is a record of connections */
+void link_record(const struct destination *d, struct link_info *ret);
 /* link_end() - report and forget; fine on a zeroed struct */
 void link_end(struct egress *eg, struct link_info *l);
 

@@ -93,6 +93,24 @@ void policy_judge_name(const struct policy *p, const struct host *h, struct egre
 	explain(p, &v, 0, ret);
 }
 
+void policy_judge_host_port(const struct policy *p, uint16_t port, struct egress_verdict *ret)
+{
+	static const struct host hosts[] = {
+		{ .text = "localhost" },
+		{ .text = "127.0.0.1", .is_address = 1, .ip = { AF_INET, { 127, 0, 0, 1 } } },
+		{ .text = "::1", .is_address = 1, .ip = { AF_INET6, { [15] = 1 } } },
+	};
+
+	*ret = (struct egress_verdict){ .allowed = 1, .rule = "host-port" };
+	for (size_t i = 0; ret->allowed && i < ARRAY_LEN(hosts); i++) {
+		struct domain_verdict v;
+
+		domain_judge(&p->rules, &hosts[i], port, &v);
+		if (v.answer == DOMAIN_DENIED || !p->network_enabled)
+			explain(p, &v, port, ret);
+	}
+}
+
 const struct host_entry *policy_mapped(const struct policy *p, const struct host *h)
 {
 	for (size_t i = 0; !h->is_address && i < p->n_hosts; i++)

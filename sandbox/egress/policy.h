@@ -68,6 +68,12 @@ void policy_judge(const struct policy *p, const struct host *h, uint16_t port, s
 /* policy_judge_name() - a name that is looked up: allowed if it is on any port */
 void policy_judge_name(const struct policy *p, const struct host *h, struct egress_verdict *ret);
 
+/*
+ * policy_judge_host_port() - a port of this host's loopback that somebody gave to
+ * the run: allowed unless the network is off or a deny rule names it
+ */
+void policy_judge_host_port(const struct policy *p, uint16_t port, struct egress_verdict *ret);
+
 /* policy_mapped() - the addresses somebody gave this name, or NULL */
 const struct host_entry *policy_mapped(const struct policy *p, const struct host *h);
 

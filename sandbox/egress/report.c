@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/loop.h"
 #include "base/own.h"
+#include "sandbox/egress/publish.h"
 #include "sandbox/egress/report.h"
 
 enum {
@@ -244,5 +245,28 @@ void report_connection(struct report *r, const struct connection_record *c)
 	put_int(&msg, "bytesIn", (int64_t)c->bytes_in);
 	put_int(&msg, "bytesOut", (int64_t)c->bytes_out);
 	put_int(&msg, "ms", c->ms);
+	if (c->error)
+		put_str(&msg, "error", c->error);
+	tell(r, msg);
+}
+
+void report_connect_inside(struct report *r, int64_t id, uint16_t port)
+{
+	OWN(json) struct json *msg = message("connect-inside");
+
+	put_int(&msg, "id", id);
+	put_int(&msg, "port", port);
+	tell(r, msg);
+}
+
+void report_published(struct report *r, const struct publish_rule *rule)
+{
+	OWN(json) struct json *msg = message("published");
+	struct host h;
+
+	host_from_ip(&rule->ip, &h);
+	put_str(&msg, "address", h.text);
+	put_int(&msg, "port", rule->port);
+	put_int(&msg, "inside", rule->inside);
 	tell(r, msg);
 }

@@ -64,9 +64,15 @@ struct connection_record {
 	const char *protocol;
 	uint64_t bytes_in, bytes_out;
 	int64_t ms;
+	const char *error;	/* why it came to nothing; may be NULL */
 };
 
 /* report_connection() - {"type":"connection",...} */
 void report_connection(struct report *r, const struct connection_record *c);
+
+/* report_connect_inside(), report_published() - see publish.h */
+void report_connect_inside(struct report *r, int64_t id, uint16_t port);
+struct publish_rule;
+void report_published(struct report *r, const struct publish_rule *rule);
 
 #endif

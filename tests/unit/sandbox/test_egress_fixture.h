@@ -145,7 +145,7 @@ static inline void proxy_fork(struct proxy *p)
 	set_timeouts(p->control);
 }
 
-/* @rest: more members of the configuration, with a comma in front, or ""; @fds: listening sockets, closed. */
+/* @rest: more members of the configuration, with a comma in front, or ""; @fds: sockets, closed here. */
 static inline void proxy_configure(struct proxy *p, const char *network, const char *rest, const int *fds, size_t n)
 {
 	OWN(buf) struct buf config = { 0 };
