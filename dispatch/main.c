@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/signals.h"
 #include "dispatch/cli.h"
 #include "dispatch/exit.h"
+#include "dispatch/hook_net.h"
 #include "dispatch/show.h"
 
 /* A missing 0, 1 or 2 would be taken by the next file opened: stop that before any is. */
@@ -25,12 +27,24 @@ static int fill_standard_fds(void)
 	return close(fd);
 }
 
+/* A hook that ends in any other way than it means to must block what it was asked about. */
+static void catch_hook(char *const argv[])
+{
+	if (!argv[0] || !argv[1] || strcmp(argv[1], "hook") != 0)
+		return;
+	for (size_t i = 2; argv[i]; i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return;
+	hook_net_up();
+}
+
 int main(int argc, char **argv)
 {
 	struct err err = { 0 };
 	int status;
 
 	(void)argc;
+	catch_hook(argv);
 	signals_note();
 	if (fill_standard_fds() < 0)
 		return EXIT_FAILED;

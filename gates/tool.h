@@ -53,6 +53,7 @@ struct tool_request {
 	const char *workspace, *cwd, *home;	/* as in struct command_request */
 	const struct strv *read_roots, *write_roots, *protected;	/* likewise; NULL: none */
 	const struct strv *notes;	/* where the agent keeps its own plans: may be written in every mode; or NULL */
+	const struct strv *logs;	/* where it keeps results too long for an answer: may be read; or NULL */
 	const struct strv *allow;	/* tools, and "mcp__server" for all of a server: need no question; or NULL */
 	const struct strv *deny;	/* beats allow; or NULL */
 	const struct tool_world *world;	/* NULL: nothing is known */

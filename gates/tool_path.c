@@ -53,12 +53,19 @@ static const char *verb(enum place_use use)
 	return use == USE_LOOK ? "looks at" : use == USE_READ ? "reads" : use == USE_DELETE ? "deletes" : "writes";
 }
 
-static bool in_notes(const struct call *c, const char *path)
+static bool in_dirs(const struct strv *dirs, const char *path)
 {
-	for (size_t i = 0; c->req->notes && i < c->req->notes->n; i++)
-		if (path_under(path, c->req->notes->v[i]) && strcmp(path, c->req->notes->v[i]) != 0)
+	for (size_t i = 0; dirs && i < dirs->n; i++)
+		if (path_under(path, dirs->v[i]) && strcmp(path, dirs->v[i]) != 0)
 			return true;
 	return false;
+}
+
+/* What the agent keeps for itself, by name and by where that leads. */
+static bool is_own(const struct call *c, const char *path, const char *real, enum place_use use)
+{
+	return (in_dirs(c->req->notes, path) && in_dirs(c->req->notes, real)) ||
+		(!is_write(use) && in_dirs(c->req->logs, path) && in_dirs(c->req->logs, real));
 }
 
 static enum effect_class class_of(enum place_use use, enum effect_place place)
@@ -126,7 +133,7 @@ static void judge_place(struct call *c, const char *who, const char *path, enum 
 	place = find_place(c, path, real, use);
 	if (is_new)
 		call_note(c, class_of(use, place), place, real);
-	if (in_notes(c, path) && in_notes(c, real))
+	if (is_own(c, path, real, use))
 		return;
 	if (!rule)
 		rule = world_rule(c, real, use);

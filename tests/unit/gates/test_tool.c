@@ -176,6 +176,10 @@ static const struct row {
 	{ "Write", "{\"file_path\":\"/notes\",\"content\":\"x\"}", "ddd" },
 	{ "Write", "{\"file_path\":\"/notes/../w/a.c\",\"content\":\"x\"}", "aad" },
 	{ "Write", "{\"content\":\"x\"}", "ddd" },
+	{ "Write", "{\"file_path\":\"/home/u/.claude/projects/p/s/results/1\",\"content\":\"x\"}", "ddd" },
+	{ "Read", "{\"file_path\":\"/home/u/.claude/projects/p/s/results/1\"}", "aaa" },
+	{ "Read", "{\"file_path\":\"/home/u/.claude/projects/p/s\"}", "ddd" },
+	{ "Read", "{\"file_path\":\"/home/u/.claude/projects/p/other/1\"}", "ddd" },
 	{ "Edit", "{\"file_path\":\"/w/a.c\",\"old_string\":\"a\",\"new_string\":\"b\",\"replace_all\":true}", "aad" },
 	{ "Edit", "{\"file_path\":\"/w/key.pem\",\"old_string\":\"a\",\"new_string\":\"b\"}", "ddd" },
 	{ "MultiEdit", "{\"file_path\":\"/w/a.c\",\"edits\":[]}", "aad" },
@@ -226,14 +230,16 @@ static const struct row {
 static char letter(const struct row *r, enum mode mode, bool is_held)
 {
 	static const char letters[DECISION_NUM] = { 'a', '?', 'd' };
-	char n[] = "/notes", g[] = "mcp__good", m[] = "Named", e[] = "mcp__evil__*";
-	char *notes[] = { n, NULL }, *allow[] = { g, m, NULL }, *deny[] = { e, NULL };
+	char l[] = "/home/u/.claude/projects/p/s", n[] = "/notes", g[] = "mcp__good", m[] = "Named", e[] = "mcp__evil__*";
+	char *logs[] = { l, NULL }, *notes[] = { n, NULL }, *allow[] = { g, m, NULL }, *deny[] = { e, NULL };
+	const struct strv logs_v = { .v = logs, .n = 1 };
 	const struct strv notes_v = { .v = notes, .n = 1 }, allow_v = { .v = allow, .n = 2 }, deny_v = { .v = deny, .n = 1 };
 	OWN(json) struct json *input = parse(r->input);
 	OWN(verdict) struct verdict v = { 0 };
 	struct tool_request req = request(r->tool, input, mode, is_held);
 	struct err err = { 0 };
 
+	req.logs = &logs_v;
 	req.notes = &notes_v;
 	req.allow = &allow_v;
 	req.deny = &deny_v;

@@ -1,0 +1,34 @@
+#include <stddef.h>
+
+#include "db/db.h"
+#include "db/decisions.h"
+#include "db/events.h"
+#include "dispatch/feed.h"
+#include "dispatch/hook_record.h"
+
+static int write_rows(struct db *db, const struct judgement *j, const struct violation *refusal, struct err *err)
+{
+	const struct decision d = {
+		.line = j->line, .mode = j->mode, .verdict = j->verdict, .gate = j->gate, .rule = j->rule,
+		.reason = j->reason, .span_start = j->span_start, .span_end = j->span_end, .classes = j->classes,
+		.answered_by = j->answered_by, .digest = j->digest, .tool_use = j->tool_use,
+	};
+
+	if (decision_record(db, NULL, &d, err) < 0)
+		return -1;
+	return refusal ? violation_record(db, NULL, refusal, err) : 0;
+}
+
+int hook_record(const char *state_dir, const struct judgement *j, const struct violation *refusal,
+		struct err *err)
+{
+	struct db *db;
+
+	if (db_open(state_dir, &db, err) < 0 || db_begin(db, err) < 0)
+		return -1;
+	if (write_rows(db, j, refusal, err) < 0) {
+		db_rollback(db);
+		return -1;
+	}
+	return db_commit(db, err);
+}

@@ -1,0 +1,25 @@
+/*
+ * dispatch/hook_record.h - what a hook decided, on disk before it is said
+ *
+ * Beside a run of agate's there is no feed and no supervisor: each call is a
+ * process of its own, and its rows belong to no run.
+ */
+#ifndef DISPATCH_HOOK_RECORD_H
+#define DISPATCH_HOOK_RECORD_H
+
+struct err;
+struct judgement;
+struct violation;
+
+/**
+ * hook_record() - Commit a decision, and a refusal with it
+ * @refusal:	NULL: nothing was refused
+ *
+ * The database is left open on purpose: closing would empty the log into the
+ * file, which whoever writes next does as well, and nobody waits for that one.
+ * So call it once, at the end of a process.
+ */
+int hook_record(const char *state_dir, const struct judgement *j, const struct violation *refusal,
+		struct err *err);
+
+#endif
