@@ -14,6 +14,10 @@ static const char *const words[] = {
 	[REFUSAL_PORT] = "blocked-by-allowlist",
 	[REFUSAL_ADDRESS] = "blocked-resolved-address",
 	[REFUSAL_MALFORMED] = "malformed-destination",
+	[REFUSAL_ROUTE] = "blocked-by-route",
+	[REFUSAL_OTHER_NAME] = "host-mismatch",
+	[REFUSAL_LEAK] = "credential-leak",
+	[REFUSAL_NOT_HTTP] = "not-http",
 };
 static_assert(ARRAY_LEN(words) == REFUSAL_NUM, "a word for each refusal");
 

@@ -46,6 +46,10 @@ enum refusal {
 	REFUSAL_PORT,		/* the host is allowed, on other ports */
 	REFUSAL_ADDRESS,	/* what the name resolves to */
 	REFUSAL_MALFORMED,	/* no host at all, or not the one it says */
+	REFUSAL_ROUTE,		/* the host is allowed, this request to it is not */
+	REFUSAL_OTHER_NAME,	/* TLS or a request names another host than the connection */
+	REFUSAL_LEAK,		/* a credential's placeholder on its way to a host it is not for */
+	REFUSAL_NOT_HTTP,	/* what cannot be looked at, to a host with request rules */
 	REFUSAL_NUM
 };
 
