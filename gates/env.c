@@ -29,6 +29,8 @@ static const struct hazard hazards[] = {
 	{ "BASHOPTS", "changes how shells read lines" },
 	{ "BASH_FUNC_*", "defines shell functions" },
 	{ "PROMPT_COMMAND", "is run by shells" },
+	{ "BASH_CMDS", "decides which programs the names stand for" },
+	{ "BASH_ALIASES", "decides what names stand for" },
 	{ "PS[0-4]", "is expanded by shells, which can run commands" },
 	{ "IFS", "changes how words are split" },
 	{ "GLOBIGNORE", "changes what patterns name" },
@@ -85,6 +87,11 @@ static const struct hazard hazards[] = {
 	{ "CXX", "names a program that is run" },
 	{ "C_INCLUDE_PATH", "names files the compiler reads" },
 	{ "COMPILER_PATH", "names programs the compiler runs" },
+	{ "GETCONF_DIR", "names programs that are run" },
+	{ "GROFF_*", "names programs that man runs" },
+	{ "TROFF*", "names programs that man runs" },
+	{ "TAPE", "names the archive that tar reads" },
+	{ "DEBUGINFOD_*", "has programs ask the network" },
 	{ "GCC_*", "names programs the compiler runs" },
 	{ "MAKE*", "holds options for make" },
 	{ "GNUMAKEFLAGS", "holds options for make" },
@@ -135,7 +142,7 @@ static const struct {
 	{ "PYTHONUTF8", " 1 " },		{ "NODE_ENV", " production development test " },
 	{ "LESS", " F R X FRX -F -R -X -FRX -FR -R " },
 	{ "LESSOPEN", "  " },			{ "NPM_CONFIG_LOGLEVEL", " error silent warn " },
-	{ "MANWIDTH", " 80 100 120 " },		{ "IFS", " , : ; " },
+	{ "MANWIDTH", " 80 100 120 " },
 };
 
 static bool is_harmless_value(const char *name, const struct arg *value)
@@ -144,6 +151,9 @@ static bool is_harmless_value(const char *name, const struct arg *value)
 
 	if (!value->is_known)
 		return false;
+	/* Other separators: words that are known are then taken for unknown where they are split. */
+	if (!strcmp(name, "IFS"))
+		return strspn(value->text, "\n\t,:;| ") == strlen(value->text);
 	padded = value->text[0] ? value->text : "";
 	for (size_t i = 0; i < sizeof(harmless_values) / sizeof(harmless_values[0]); i++) {
 		const char *hit;
@@ -155,8 +165,7 @@ static bool is_harmless_value(const char *name, const struct arg *value)
 		hit = strstr(harmless_values[i].values, padded);
 		return hit && hit[-1] == ' ' && hit[strlen(padded)] == ' ';
 	}
-	/* For a read in a loop: no splitting at all, or at newlines, tabs and commas. */
-	return !strcmp(name, "IFS") && (!*padded || strspn(padded, "\n\t,:; ") == strlen(padded));
+	return false;
 }
 
 /* Names that any program may be told, in front of a command. */

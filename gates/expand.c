@@ -23,12 +23,30 @@ const struct var *var_find(const struct judge *j, const char *name)
 	return NULL;
 }
 
+/* The shell sets these itself, whatever a line puts in them. */
+static bool is_shells_own(const char *name)
+{
+	static const char *const names[] = {
+		"_", "PWD", "OLDPWD", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "FUNCNAME", "DIRSTACK", "GROUPS", "PIPESTATUS",
+		"OPTARG", "OPTIND", "REPLY", "MAPFILE", "COPROC", NULL
+	};
+
+	for (const char *const *n = names; *n; n++)
+		if (!strcmp(*n, name))
+			return true;
+	return !strncmp(name, "BASH_", 5);
+}
+
 static struct var *var_push(struct judge *j, const char *name, enum value_kind kind)
 {
 	struct var *v = ARENA_NEW(j->arena, struct var);
+	const struct var *old = var_find(j, name);
 
 	v->name = name;
 	v->kind = kind;
+	v->is_readonly = old && old->is_readonly;
+	if ((v->is_readonly || is_shells_own(name)) && kind != VALUE_NUMBER)
+		v->kind = VALUE_UNKNOWN;
 	v->value = "";
 	v->next = (struct var *)j->sh.vars;
 	j->sh.vars = v;
@@ -43,6 +61,24 @@ void var_set(struct judge *j, const char *name, enum value_kind kind, const char
 void var_set_list(struct judge *j, const char *name, const struct args *items)
 {
 	var_push(j, name, VALUE_LIST)->items = items;
+}
+
+void var_fetched(struct judge *j, const char *name, const struct arg *at)
+{
+	struct arg value = { .text = "\001", .start = at->start, .end = at->end };
+
+	var_push(j, name, VALUE_UNKNOWN);
+	env_assign(j, name, &value, false);
+}
+
+void var_readonly(struct judge *j, const char *name)
+{
+	const struct var *old = var_find(j, name);
+	struct var *v = var_push(j, name, old ? old->kind : VALUE_UNKNOWN);
+
+	v->value = old ? old->value : "";
+	v->items = old ? old->items : NULL;
+	v->is_readonly = true;
 }
 
 void var_set_arg(struct judge *j, const char *name, const struct arg *a)
@@ -134,14 +170,30 @@ static void add_unknown(struct field *f, enum value_kind kind, bool is_quoted)
 	bytes_addc(f->j->arena, &f->text, PLACE_HOLE);
 	f->has_any = true;
 	f->arg.is_known = false;
+	f->arg.is_fetched |= kind == VALUE_UNKNOWN;
 	f->all_number &= kind == VALUE_NUMBER;
 	if (!is_quoted && kind != VALUE_NUMBER)
 		f->arg.may_split = true;
 }
 
+/* The value of a variable that no part of the line has set. */
+static void add_environment(struct field *f, bool is_quoted)
+{
+	bool was_fetched = f->arg.is_fetched;
+
+	add_unknown(f, VALUE_UNKNOWN, is_quoted);
+	f->arg.is_fetched = was_fetched;
+}
+
 /* A known value; unquoted it is cut at blanks and may hold a pattern. */
 static void add_value(struct field *f, const char *value, bool is_quoted)
 {
+	/* With another IFS it is cut elsewhere. */
+	if (!is_quoted && f->splits && var_find(f->j, "IFS") &&
+	    strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./") != strlen(value)) {
+		add_unknown(f, VALUE_UNKNOWN, false);
+		return;
+	}
 	if (is_quoted || !f->splits) {
 		add_text(f, value, strlen(value), !is_quoted);
 		f->has_any |= is_quoted;
@@ -224,9 +276,12 @@ static void plain_param(struct field *f, const struct part *p)
 		add_value(f, j->req->home, p->quoted);
 	else if (!strcmp(name, "PWD") && j->sh.cwd)
 		add_value(f, j->sh.cwd, p->quoted);
+	else if (is_number_name(name))
+		add_unknown(f, VALUE_NUMBER, p->quoted);
+	else if (strchr("@*0123456789_", name[0]) || is_shells_own(name))
+		add_unknown(f, VALUE_UNKNOWN, p->quoted && strcmp(name, "@") != 0);
 	else
-		add_unknown(f, is_number_name(name) ? VALUE_NUMBER : VALUE_UNKNOWN,
-			    p->quoted && strcmp(name, "@") != 0);
+		add_environment(f, p->quoted);
 }
 
 static void note_secret_name(struct judge *j, const struct part *p, const struct arg *at)
@@ -265,7 +320,7 @@ static void default_param(struct field *f, const struct part *p)
 	struct arg word = expand_one(f->j, p->arg);
 
 	if (*op == '=')
-		var_set(f->j, p->text, VALUE_UNKNOWN, "");
+		var_fetched(f->j, p->text, &word);
 	if (v && v->kind == VALUE_KNOWN && (*v->value || p->op[0] != ':')) {
 		*op == '+' ? add_arg(f, &word, p->quoted) : add_value(f, v->value, p->quoted);
 	} else if (v && v->kind == VALUE_KNOWN) {
@@ -275,11 +330,23 @@ static void default_param(struct field *f, const struct part *p)
 	}
 }
 
+/* ${!x} reads the value of x as a name, subscript and all. */
+static void check_indirect(struct field *f, const struct part *p)
+{
+	const struct var *v = var_find(f->j, p->text);
+
+	if (p->op[0] != '!' || p->op[1] == '@' || p->index || !v || v->kind == VALUE_NUMBER)
+		return;
+	if (v->kind != VALUE_KNOWN || strpbrk(v->value, "[$`"))
+		judge_unknown(f->j, p->text, &f->arg, "holds a name that is followed, and a subscript in it can run commands");
+}
+
 static void param_part(struct field *f, const struct part *p)
 {
 	const char *op = p->op;
 
 	note_secret_name(f->j, p, &f->arg);
+	check_indirect(f, p);
 	if (op[0] == '!' || !strncmp(op, "len", 3) || p->index) {
 		if (p->arg)
 			expand_one(f->j, p->arg);
@@ -620,10 +687,12 @@ void expand_arith_text(struct judge *j, const char *text, const struct arg *at)
 		if (n && !isdigit((unsigned char)*s)) {
 			const char *name = arena_dup(j->arena, s, n);
 
-			if (is_assignment(s + n))
+			if (is_assignment(s + n)) {
+				var_fetched(j, name, at);
 				var_set(j, name, VALUE_NUMBER, "");
-			else
+			} else {
 				check_name(j, name, at);
+			}
 		} else if (*s == '`' || (*s == '$' && s[1] == '(')) {
 			unsafe_value(j, text, at);
 			return;

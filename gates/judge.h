@@ -43,6 +43,7 @@ struct arg {
 	bool may_split;		/* could be none or several words */
 	bool is_operand;	/* not known, but cannot begin with '-' */
 	bool is_number;		/* not known, but digits */
+	bool is_fetched;	/* not known, and holds what a command printed or a file holds */
 	size_t start, end;
 };
 
@@ -77,6 +78,7 @@ struct var {
 	enum value_kind kind;
 	const char *value;		/* KNOWN */
 	const struct args *items;	/* LIST */
+	bool is_readonly;		/* a later assignment may not take */
 };
 
 struct func {
@@ -109,7 +111,7 @@ struct judge {
 	size_t len;		/* bytes of the line, or of the joined words */
 	unsigned int calls;		/* functions, loops and values entered */
 	unsigned int steps;		/* commands walked */
-	size_t n_assigns;		/* assignments of the command being run */
+	const struct assign *assigns;	/* of the command being run */
 	bool has_span;			/* nested text: everything is found at this place of the line */
 	size_t span_start, span_end;
 };
@@ -151,6 +153,9 @@ const struct var *var_find(const struct judge *j, const char *name);
 void var_set(struct judge *j, const char *name, enum value_kind kind, const char *value);
 void var_set_arg(struct judge *j, const char *name, const struct arg *a);
 void var_set_list(struct judge *j, const char *name, const struct args *items);
+/* var_fetched() - a command put something into it; weighed as an assignment, too */
+void var_fetched(struct judge *j, const char *name, const struct arg *at);
+void var_readonly(struct judge *j, const char *name);
 
 /* --- output.c --- */
 /**

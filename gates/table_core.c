@@ -153,6 +153,14 @@ static void check_ldd(struct judge *j, const struct program *row, struct parsed 
 	}
 }
 
+/* Names of hosts are asked of the network. */
+static void check_getent(struct judge *j, const struct program *row, struct parsed *p)
+{
+	(void)row;
+	if (p->operands.n > 1 && strstr(p->operands.v[0].text, "hosts"))
+		apply_role(j, p->who, 'N', &p->operands, 1);
+}
+
 /* Show forms only; "ip netns exec" and "ip link set" are something else. */
 static void check_ip(struct judge *j, const struct program *row, struct parsed *p)
 {
@@ -242,15 +250,15 @@ const struct program table_core[] = {
 	ROW("hostname", "-aAdfIisy -F:U --alias --all-fqdns --all-ip-addresses --domain --fqdn --ip-address --long --short", ""),
 	{ .name = "uname|arch|hostid|id|groups|whoami|who|users|uptime|tty|nproc|lscpu|lsblk|free|vmstat|lsusb|lspci|locale|"
 		  "getconf|lsb_release|logname|w|last|pwdx|pgrep|pidof|pstree|pmap|numfmt|seq|factor|expr|sleep|yes|cal|ncal|"
-		  "which|whereis|whatis|apropos|clear|tput|sync|lsmod|findmnt|mountpoint|iostat|mpstat|neofetch|iconv-list|"
-		  "infocmp|zdump|cowsay|figlet|lslocks|lsns|lsmem|ipcs|top|netstat" },
+		  "which|whereis|whatis|apropos|clear|tput|sync|lsmod|findmnt|mountpoint|iostat|mpstat|"
+		  "infocmp|zdump|figlet|lslocks|lsns|lsmem|ipcs|top|netstat" },
 	{ .name = "ps", .check = check_ps },
 	{ .name = "ip", .check = check_ip },
 	ROW("ss", "-hVnrapleomtiu46wx0dsZzSMHOQTB -f:- -A:- -K!U -D:W -F:R -E --numeric --all --listening --processes --tcp --udp "
 		"--summary --options --info --extended --memory --unix --no-header", "-*"),
 	ROW("lsof", "-aCbhlnNOPRtUvVwXKEfg -c:- -d:- -i? -p:- -s? -u:- -F? -r? -S? -T?", "-*"),
 	ROW("stty", "-ag -F:L --all --save --file:L", "-*", .check = check_stty),
-	ROW("getent", "-i -s:- --service:- --no-idn", "-*", .class = EFFECT_NETWORK_EGRESS, .weight = HARMLESS, .why = "looks names up"),
+	ROW("getent", "-i -s:- --service:- --no-idn", "-*", .check = check_getent),
 	ROW("ldd", "-druv --data-relocs --function-relocs --unused --verbose", "R*", .check = check_ldd),
 	ROW("nm|size", "-aABCDgorSulnpPxdeV -f:- -t:- --demangle? --dynamic --extern-only --defined-only --undefined-only "
 		     "--numeric-sort --print-size --size-sort --reverse-sort --radix:- --format:- --totals --common", "R*"),

@@ -30,6 +30,8 @@ static const struct { const char *key, *value; } harmless_pairs[] = {
 
 static bool is_harmless_config(const char *key, const char *value)
 {
+	if (!strcasecmp(key, "log.showsignature"))
+		return false;
 	for (const char *const *k = harmless_keys; *k; k++)
 		if (!fnmatch(*k, key, FNM_CASEFOLD))
 			return true;
@@ -140,6 +142,15 @@ static void note_write(struct judge *j, const struct parsed *p, const char *what
 }
 
 /* branch and tag list without operands, or when told to. */
+static void check_formats(struct judge *j, const struct program *row, struct parsed *p)
+{
+	const struct opt *o = opt_find(p, "format");
+
+	(void)row;
+	if (o && o->has_value && strstr(o->value.text, "%(signature"))
+		judge_unknown(j, p->who, &o->value, "runs the program that checks signatures");
+}
+
 static void check_refs(struct judge *j, const struct program *row, struct parsed *p)
 {
 	static const char lists[] = "l list contains no-contains merged no-merged points-at show-current";
@@ -148,7 +159,7 @@ static void check_refs(struct judge *j, const struct program *row, struct parsed
 	static const char tag_writes[] = "d delete m message F file a annotate s sign f force e edit u local-user create-reflog";
 	bool is_tag = !strcmp(p->who, "git tag");
 
-	(void)row;
+	check_formats(j, row, p);
 	if (is_tag && opt_has(p, "v verify"))
 		judge_unknown(j, p->who, p->name, "runs the program that checks signatures");
 	if (opt_has(p, is_tag ? tag_writes : branch_writes))
@@ -467,7 +478,8 @@ const struct program table_git[] = {
 	ROW("git merge-base", "-a --all --octopus --independent --is-ancestor --fork-point", "-*"),
 	ROW("git name-rev", "--tags --refs:- --exclude:- --all --annotate-stdin --name-only --no-undefined --always --stdin", "-*"),
 	ROW("git for-each-ref", "-sqpt -# --shell --perl --python --tcl --count:- --format:- --color? --sort:- --points-at:- --merged? "
-				"--no-merged? --contains? --no-contains? --ignore-case --omit-empty --exclude:- --stdin", "-*"),
+				"--no-merged? --contains? --no-contains? --ignore-case --omit-empty --exclude:- --stdin", "-*",
+	    .check = check_formats),
 	ROW("git show-ref", "-qsdh --tags --heads --branches --verify --head --dereference --hash? --abbrev? --quiet --exclude-existing? "
 			    "--exists", "-*"),
 	ROW("git show-branch", "-ar -g? --all --remotes --topo-order --date-order --sparse --no-name --sha1-name --topics "

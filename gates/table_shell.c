@@ -1,6 +1,7 @@
 /*
  * What bash does itself, without starting a program.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "gates/options.h"
@@ -14,7 +15,7 @@ static void check_var_name(struct judge *j, const char *who, const struct arg *a
 		return;
 	}
 	if (is_set)
-		var_set(j, a->text, VALUE_UNKNOWN, "");
+		var_fetched(j, a->text, a);
 }
 
 static void check_names(struct judge *j, const struct program *row, struct parsed *p)
@@ -38,8 +39,13 @@ static void check_getopts(struct judge *j, const struct program *row, struct par
 static void check_unset(struct judge *j, const struct program *row, struct parsed *p)
 {
 	(void)row;
-	for (size_t i = 0; i < p->operands.n; i++)
+	for (size_t i = 0; i < p->operands.n; i++) {
 		check_var_name(j, p->who, &p->operands.v[i], false);
+		if (arg_is(&p->operands.v[i], "PATH"))
+			judge_unknown(j, p->who, &p->operands.v[i], "takes PATH away, so that names stand for files here");
+		else if (p->operands.v[i].is_known)
+			var_set(j, p->operands.v[i].text, VALUE_UNKNOWN, "");
+	}
 }
 
 static void check_printf(struct judge *j, const struct program *row, struct parsed *p)
@@ -51,14 +57,21 @@ static void check_printf(struct judge *j, const struct program *row, struct pars
 		check_var_name(j, p->who, &v->value, true);
 }
 
-/* test -v reads a subscript; the rest only looks. */
+/* test -v reads a subscript; the rest only looks. Words that were fetched could be "-v a[$(cmd)]". */
 static void check_test(struct judge *j, const struct program *row, struct parsed *p)
 {
 	(void)row;
-	for (size_t i = 0; i + 1 < p->operands.n; i++)
-		if (arg_is(&p->operands.v[i], "-v") || !p->operands.v[i].is_known)
-			if (p->operands.v[i].is_known)
-				check_var_name(j, p->who, &p->operands.v[i + 1], false);
+	for (size_t i = 0; i < p->operands.n; i++) {
+		const struct arg *a = &p->operands.v[i];
+
+		if (arg_is(a, "-v") && i + 1 < p->operands.n)
+			check_var_name(j, p->who, a + 1, false);
+		else if (a->is_fetched && !a->is_number && (a->may_split || p->operands.n < 3 + !strcmp(p->who, "[")) &&
+			 a->text[0] == PLACE_HOLE && i + 1 < p->operands.n && !arg_is(a + 1, "]"))
+			judge_unknown(j, p->who, a, "gets fetched words, and -v among them could run commands");
+		else if (a->is_fetched && a->may_split && a->text[0] == PLACE_HOLE && !a->is_operand)
+			judge_unknown(j, p->who, a, "gets fetched words, and -v among them could run commands");
+	}
 }
 
 static void check_cd(struct judge *j, const struct program *row, struct parsed *p)
@@ -102,10 +115,35 @@ static void declare_word(struct judge *j, const char *who, const struct arg *a, 
 	if (!eq)
 		return;
 	value.text = eq + 1;
+	/* An array written in quotes is expanded after all. */
+	if (value.text[0] == '(')
+		judge_unknown(j, who, a, "expands an array written in quotes");
 	if (is_integer)
 		expand_arith_text(j, value.text, a);
 	var_set_arg(j, arena_dup(j->arena, a->text, n), &value);
 	env_assign(j, arena_dup(j->arena, a->text, n), &value, true);
+}
+
+static bool is_digits(const struct word *w)
+{
+	const struct part *p = w ? w->parts : NULL;
+
+	return p && !p->next && p->kind == PART_TEXT && strspn(p->text, "0123456789") == p->len;
+}
+
+/* What the reader took for assignments, in the light of the options. */
+static void check_assigned(struct judge *j, const struct parsed *p)
+{
+	bool is_readonly = opt_has(p, "r") || !strcmp(p->who, "readonly");
+
+	for (const struct assign *a = j->assigns; a; a = a->next) {
+		if (opt_has(p, "i") && !is_digits(a->value))
+			judge_unknown(j, p->who, p->name, "reads values as arithmetic");
+		if (opt_has(p, "l u c"))
+			var_set(j, a->name, VALUE_UNKNOWN, "");
+		if (is_readonly)
+			var_readonly(j, a->name);
+	}
 }
 
 static void check_declare(struct judge *j, const struct program *row, struct parsed *p)
@@ -118,13 +156,14 @@ static void check_declare(struct judge *j, const struct program *row, struct par
 	if (opt_has(p, "n"))
 		judge_unknown(j, p->who, p->name, "makes a name stand for another");
 	/* The reader took the assignments out, so "export A=1" has no operand either. */
-	if (!p->operands.n && (opt_has(p, "p x") || (!p->n_opts && j->n_assigns == 0)))
+	if (!p->operands.n && !j->assigns && (opt_has(p, "p x") || !p->n_opts))
 		dumps_variables(j, p);
-	if (is_integer && j->n_assigns)
-		judge_unknown(j, p->who, p->name, "reads values as arithmetic");
+	check_assigned(j, p);
 	for (size_t i = 0; i < p->operands.n; i++) {
 		const struct arg *a = &p->operands.v[i];
 
+		if (opt_has(p, "p") && place_is_secret_name(a->text))
+			dumps_variables(j, p);
 		if (opt_has(p, "A") && a->is_known && shell_is_name(a->text, strlen(a->text)))
 			var_set(j, a->text, VALUE_ASSOC, "");
 		else
@@ -144,8 +183,13 @@ static void check_set(struct judge *j, const struct program *row, struct parsed 
 		const struct arg *a = &p->operands.v[i];
 		struct args *params;
 
-		if (a->is_known && (a->text[0] == '-' || a->text[0] == '+') && strcmp(a->text, "--"))
+		if (a->is_known && (a->text[0] == '-' || a->text[0] == '+') && strcmp(a->text, "--")) {
+			if (strchr(a->text, 'k'))
+				judge_unknown(j, p->who, a, "has arguments change the environment");
 			continue;
+		}
+		if (arg_is(a, "keyword"))
+			judge_unknown(j, p->who, a, "has arguments change the environment");
 		/* $0 stays; the word before stands in for it. */
 		params = ARENA_NEW(j->arena, struct args);
 		args_add(j, params, *p->name);
@@ -233,12 +277,50 @@ static void check_mapfile(struct judge *j, const struct program *row, struct par
 	check_var_name(j, p->who, p->operands.n ? &p->operands.v[0] : &name, true);
 }
 
+/* Most options of the shell change how it reads lines; these do not matter to what we read. */
 static void check_shopt(struct judge *j, const struct program *row, struct parsed *p)
 {
+	static const char harmless[] = " globstar nullglob dotglob nocaseglob nocasematch failglob globasciiranges checkwinsize "
+				       "cmdhist histappend inherit_errexit extglob expand_aliases promptvars ";
+
 	(void)row;
-	for (size_t i = 0; i < p->operands.n; i++)
-		if (arg_is(&p->operands.v[i], "expand_aliases"))
+	for (size_t i = 0; i < p->operands.n; i++) {
+		const struct arg *a = &p->operands.v[i];
+		const char *hit = a->is_known ? strstr(harmless, a->text) : NULL;
+
+		if (arg_is(a, "expand_aliases"))
 			j->sh.has_aliases = true;
+		if (opt_has(p, "s u") && !(hit && *a->text && hit[-1] == ' ' && hit[strlen(a->text)] == ' '))
+			judge_unknown(j, p->who, a, "changes how the shell works");
+	}
+}
+
+/* shift: $2 becomes $1. */
+static void check_shift(struct judge *j, const struct program *row, struct parsed *p)
+{
+	const struct arg *by = p->operands.n ? &p->operands.v[0] : NULL;
+	size_t n = by && by->is_known && strspn(by->text, "0123456789") == strlen(by->text) ? strtoul(by->text, NULL, 10) : !by;
+	struct args *left = ARENA_NEW(j->arena, struct args);
+
+	(void)row;
+	if (!j->sh.params)
+		return;
+	if (!n || n >= j->sh.params->n) {
+		j->sh.params = NULL;
+		return;
+	}
+	args_add(j, left, j->sh.params->v[0]);
+	for (size_t i = n + 1; i < j->sh.params->n; i++)
+		args_add(j, left, j->sh.params->v[i]);
+	j->sh.params = left;
+}
+
+/* jobs -x runs what follows. */
+static void check_jobs(struct judge *j, const struct program *row, struct parsed *p)
+{
+	(void)row;
+	if (opt_has(p, "x") && p->operands.n)
+		apply_role(j, p->who, 'X', &p->operands, 0);
 }
 
 /* kill -0 and -l only ask. */
@@ -253,8 +335,10 @@ static void check_kill(struct judge *j, const struct program *row, struct parsed
 }
 
 const struct program table_shell[] = {
-	{ .name = ":|true|false|echo|pwd|shift|return|break|continue|exit|times|jobs|umask|ulimit|help|caller|type|logout|"
+	{ .name = ":|true|false|echo|pwd|return|break|continue|exit|times|umask|ulimit|help|caller|type|logout|"
 		  "disown|unalias|dirs|bg|fg|suspend" },
+	{ .name = "shift", .check = check_shift },
+	ROW("jobs", "+ -lnprsx", "-*", .check = check_jobs),
 	ROW("printf", "+ -v:-", "-*", .check = check_printf),
 	{ .name = "test|[", .check = check_test },
 	ROW("cd", "+ -LPe@", "-*", .check = check_cd),

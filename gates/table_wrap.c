@@ -201,6 +201,8 @@ static void read_shell_options(struct judge *j, const struct parsed *p, struct s
 			call->has_command |= a->text[0] == '-' && strchr(a->text, 'c');
 			call->reads_stdin |= a->text[0] == '-' && strchr(a->text, 's');
 			call->only_checks |= a->text[0] == '-' && strchr(a->text, 'n');
+			if (strchr(a->text, 'k'))
+				judge_unknown(j, p->who, a, "has arguments change the environment");
 			if (a->text[strlen(a->text) - 1] == 'o' || a->text[strlen(a->text) - 1] == 'O')
 				call->next++;
 		} else {

@@ -209,14 +209,13 @@ static void walk_simple(struct judge *j, const struct node *n)
 		redirect(j, d);
 	expand_words(j, n->words, &argv);
 	before = j->sh.vars;
-	j->n_assigns = 0;
-	for (const struct assign *a = n->assigns; a; a = a->next, j->n_assigns++)
+	for (const struct assign *a = n->assigns; a; a = a->next)
 		assign_one(j, a, n->words != NULL);
+	j->assigns = n->assigns;
 	if (argv.n) {
 		const struct var *prefixed = j->sh.vars;
 
 		run_argv(j, &argv);
-		j->n_assigns = 0;
 		/* What stands in front of a command is gone after it; what export declares stays. */
 		if (n->assigns && n->assigns->start < n->words->start && j->sh.vars == prefixed)
 			j->sh.vars = before;
@@ -224,6 +223,7 @@ static void walk_simple(struct judge *j, const struct node *n)
 		judge_unknown(j, "$...", &(struct arg){ .start = n->start, .end = n->end },
 			      "is a command only the running shell knows");
 	}
+	j->assigns = NULL;
 	j->sh.feed = feed;
 	j->sh.feed_text = feed_text;
 }
@@ -339,6 +339,7 @@ static void walk_for(struct judge *j, const struct node *n)
 		expand_words(j, n->words, &items);
 	else
 		args_add(j, &items, (struct arg){ .text = "\001" });
+	var_fetched(j, n->name, &(struct arg){ .start = n->start, .end = n->end });
 	forget_assigned(j, n->kids);
 	if (all_known(&items) && items.n <= MAX_TURNS && j->calls < 3) {
 		j->calls++;
@@ -461,6 +462,18 @@ void walk_node(struct judge *j, const struct node *n)
 	j->sh.feed_text = feed_text;
 }
 
+/* What is no plain sh is still looked into, as bash, for what chat refuses. */
+static int read_nested(struct judge *j, const char *text, const struct arg *at, bool is_posix, struct node **ret,
+		       struct shell_problem *problem)
+{
+	if (!shell_parse(j->arena, text, strlen(text), is_posix, &j->lim, ret, problem))
+		return 0;
+	if (!is_posix || problem->is_limit || shell_parse(j->arena, text, strlen(text), false, &j->lim, ret, problem))
+		return -1;
+	judge_unknown(j, "sh", at, "is given a line that not every sh reads in one way");
+	return 0;
+}
+
 void walk_script(struct judge *j, const char *text, const struct arg *at, bool is_posix)
 {
 	struct shell_problem problem = { 0 };
@@ -470,7 +483,7 @@ void walk_script(struct judge *j, const char *text, const struct arg *at, bool i
 
 	if (++j->lim.depth > j->lim.max_depth) {
 		judge_note(j, at, EFFECT_PROCESS_SPAWN, PLACE_NONE, NULL, REFUSED, "limit", "shells are nested too deeply");
-	} else if (shell_parse(j->arena, text, strlen(text), is_posix, &j->lim, &script, &problem)) {
+	} else if (read_nested(j, text, at, is_posix, &script, &problem)) {
 		judge_note(j, at, EFFECT_PROCESS_SPAWN, PLACE_NONE, NULL, problem.is_limit ? REFUSED : ASKS,
 			   problem.is_limit ? "limit" : "unreadable", "a nested line cannot be read: %s", problem.why);
 	} else {
