@@ -215,8 +215,8 @@ static int read_limits(const struct json *root, struct egress_limits *ret, struc
 static int read_all(const struct json *root, struct egress_config *cfg, struct err *err)
 {
 	static const char *const known[] = { "run", "networkEnabled", "dataDir", "lists", "allow", "deny", "hosts",
-					     "allowResolved", "denyResolved", "netLog", "publish", "hostPorts", "limits",
-					     NULL };
+					     "allowResolved", "denyResolved", "netLog", "publish", "hostPorts",
+					     "parentProxy", "mitmProxy", "noProxy", "limits", NULL };
 	struct policy *p = &cfg->policy;
 	const char *run = json_str(json_get(root, "run"));
 
@@ -238,7 +238,8 @@ static int read_all(const struct json *root, struct egress_config *cfg, struct e
 	    read_ranges(root, "allowResolved", &p->allow_resolved, &p->n_allow_resolved, err) < 0 ||
 	    read_ranges(root, "denyResolved", &p->deny_resolved, &p->n_deny_resolved, err) < 0)
 		return -1;
-	if (publish_parse(json_get(root, "publish"), &cfg->publish, err) < 0 ||
+	if (chain_parse(root, &cfg->chain, err) < 0 ||
+	    publish_parse(json_get(root, "publish"), &cfg->publish, err) < 0 ||
 	    host_port_read(json_get(root, "hostPorts"), &cfg->host_ports, err) < 0)
 		return -1;
 	return read_limits(root, &cfg->limits, err);
@@ -262,5 +263,6 @@ void config_done(struct egress_config *cfg)
 {
 	free(cfg->run);
 	policy_done(&cfg->policy);
+	chain_done(&cfg->chain);
 	*cfg = (struct egress_config){ 0 };
 }

@@ -9,6 +9,7 @@
  *	  "allowResolved": [RANGE...],		private ranges that allowed names may resolve to
  *	  "denyResolved": [RANGE...],		ranges that no name may resolve to
  *	  "netLog": bool,
+ *	  "parentProxy": {...}, "mitmProxy": [...], "noProxy": [RULE...],	chain.h
  *	  "publish": [{"address", "port", "inside"}...],	publish.h
  *	  "hostPorts": [PORT...],		host_port.h
  *	  "limits": { "connectMs": ... } }
@@ -22,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sandbox/egress/chain.h"
 #include "sandbox/egress/host_port.h"
 #include "sandbox/egress/policy.h"
 #include "sandbox/egress/publish.h"
@@ -44,6 +46,7 @@ struct egress_config {
 	char *run;
 	int net_log;
 	struct policy policy;
+	struct chain chain;
 	struct publish_config publish;
 	struct host_ports host_ports;
 	struct egress_limits limits;

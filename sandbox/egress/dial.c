@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/loop.h"
@@ -36,6 +37,12 @@ struct dial {
 	struct attempt attempt[MAX_ADDRESSES];
 	size_t n_tried, n_open;
 	enum dial_end failure;		/* of the attempt that failed last */
+	const struct chain_proxy *via;	/* connected to in the host's place, or NULL */
+	int is_hop;			/* and not asked for a tunnel */
+	int trusted;			/* addresses that come now are the other proxy's */
+	struct chain_shake *shake;
+	int shaken_fd;			/* while it asks; else -1 */
+	int asked;			/* for the tunnel: from now on failures are the host's */
 	struct egress_verdict denied;
 };
 
@@ -47,6 +54,8 @@ static const char *const words[] = {
 	[DIAL_UNREACHABLE] = "cannot be reached",
 	[DIAL_TIMEOUT] = "did not answer in time",
 	[DIAL_FAILED] = "cannot be connected to: out of resources",
+	[DIAL_PROXY_DOWN] = "is reached through another proxy, which does not answer",
+	[DIAL_PROXY_REFUSED] = "is reached through another proxy, which refused",
 };
 static_assert(ARRAY_LEN(words) == DIAL_END_NUM, "words for each end");
 
@@ -75,6 +84,9 @@ void dial_cancel(struct dial *d)
 		return;
 	for (size_t i = 0; i < d->n_tried; i++)
 		drop_attempt(&d->attempt[i]);
+	chain_shake_cancel(d->shake);
+	if (d->shaken_fd >= 0)
+		close(d->shaken_fd);
 	look_up_cancel(d->look_up);
 	watch_end(d->known);
 	watch_end(d->deadline);
@@ -86,7 +98,8 @@ static void finish(struct dial *d, enum dial_end end, int fd)
 {
 	void (*fn)(void *cookie, const struct dial_result *r) = d->fn;
 	struct egress_verdict verdict = d->denied;
-	const struct dial_result r = { .end = end, .fd = fd, .verdict = &verdict };
+	int is_proxys = d->via && !d->asked && end != DIAL_OK && end != DIAL_DENIED && end != DIAL_FAILED;
+	const struct dial_result r = { .end = is_proxys ? DIAL_PROXY_DOWN : end, .fd = fd, .verdict = &verdict };
 	void *cookie = d->cookie;
 
 	dial_cancel(d);
@@ -122,6 +135,7 @@ static enum dial_end end_of(int error)
 /* --- attempts --- */
 
 static void try_next(struct dial *d);
+static void arm(struct dial *d);
 
 /* A connection to oneself: the kernel picked the port that was dialled, and nobody listens there. */
 static int met_itself(int fd)
@@ -135,6 +149,32 @@ static int met_itself(int fd)
 	       ip_from_sockaddr((struct sockaddr *)&a, &ip_a) == 0 &&
 	       ip_from_sockaddr((struct sockaddr *)&b, &ip_b) == 0 && ip_equal(&ip_a, &ip_b) &&
 	       ((struct sockaddr_in *)&a)->sin_port == ((struct sockaddr_in *)&b)->sin_port;
+}
+
+static void on_shaken(void *cookie, enum chain_end end)
+{
+	static const enum dial_end ends[] = {
+		[CHAIN_OK] = DIAL_OK, [CHAIN_REFUSED] = DIAL_PROXY_REFUSED, [CHAIN_BROKE] = DIAL_PROXY_DOWN,
+	};
+	struct dial *d = cookie;
+
+	d->shake = NULL;
+	finish(d, ends[end], end == CHAIN_OK ? fd_take(&d->shaken_fd) : -1);
+}
+
+/* The other proxy is connected: ask it for a tunnel. */
+static void ask_for_tunnel(struct dial *d, int fd)
+{
+	for (size_t i = 0; i < d->n_tried; i++)
+		drop_attempt(&d->attempt[i]);
+	watch_end(d->next_one);
+	d->next_one = NULL;
+	d->shaken_fd = fd;
+	d->asked = 1;
+	arm(d);
+	d->shake = chain_shake_start(d->eg->loop, fd, d->via, &d->host, d->port, on_shaken, d);
+	if (!d->shake || !d->deadline)
+		finish(d, DIAL_FAILED, -1);
 }
 
 static void on_connected(void *cookie, int fd, unsigned int ready)
@@ -158,21 +198,38 @@ static void on_connected(void *cookie, int fd, unsigned int ready)
 	watch_end(a->watch);
 	a->fd = -1;
 	d->n_open--;
-	finish(d, DIAL_OK, fd);
+	if (d->via && !d->is_hop)
+		ask_for_tunnel(d, fd);
+	else
+		finish(d, DIAL_OK, fd);
+}
+
+/* Where attempt @i leads. */
+static socklen_t target(const struct dial *d, size_t i, struct sockaddr_storage *ret)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+
+	if (!d->via || !d->via->path)
+		return ip_to_sockaddr(&d->ip[i], d->via ? d->via->port : d->port, ret);
+	strncpy(un.sun_path, d->via->path, sizeof(un.sun_path) - 1);
+	memcpy(ret, &un, sizeof(un));
+	return sizeof(un);
 }
 
 /* 0 when @a is under way, else the reason why not. */
-static int start_attempt(struct dial *d, struct attempt *a, const struct ip *ip)
+static int start_attempt(struct dial *d, struct attempt *a)
 {
 	struct sockaddr_storage ss;
-	socklen_t len = ip_to_sockaddr(ip, d->port, &ss);
+	socklen_t len = target(d, (size_t)(a - d->attempt), &ss);
 	int one = 1;
-	OWN(fd) int fd = socket(ip->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	OWN(fd) int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return errno;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	if (ss.ss_family != AF_UNIX) {
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	}
 	if (connect(fd, (struct sockaddr *)&ss, len) < 0 && errno != EINPROGRESS)
 		return errno;
 	/* Also when it is connected already: the callback comes from the loop. */
@@ -202,7 +259,7 @@ static void try_next(struct dial *d)
 		int error;
 
 		*a = (struct attempt){ .dial = d, .fd = -1 };
-		error = start_attempt(d, a, &d->ip[d->n_tried]);
+		error = start_attempt(d, a);
 		d->n_tried++;
 		if (!error)
 			break;
@@ -244,7 +301,10 @@ static void consider(struct dial *d, const struct ip *ip)
 	for (size_t i = 0; i < d->n_ip; i++)
 		if (ip_equal(&d->ip[i], ip))
 			return;
-	policy_judge_address(&d->eg->cfg.policy, &d->host, ip, d->port, is_own(ip), &v);
+	if (d->trusted)
+		v = (struct egress_verdict){ .allowed = 1 };
+	else
+		policy_judge_address(&d->eg->cfg.policy, &d->host, ip, d->port, is_own(ip), &v);
 	if (!v.allowed)
 		d->denied = v;
 	else if (d->n_ip < MAX_ADDRESSES)
@@ -306,21 +366,46 @@ static void on_known(void *cookie)
 	connect_all(d);
 }
 
+/* Consider what is known of @h without asking. 0 if nothing is. */
+static int consider_known(struct dial *d, const struct host *h)
+{
+	const struct host_entry *mapped = policy_mapped(&d->eg->cfg.policy, h);
+
+	if (h->is_address)
+		consider(d, &h->ip);
+	for (size_t i = 0; mapped && i < mapped->n; i++)
+		consider(d, &mapped->ip[i]);
+	return mapped || h->is_address;
+}
+
+/*
+ * From here on it is the other proxy that is looked for. Whoever wrote the
+ * configuration put it there, so no rule is asked about its address.
+ */
+static int turn_to_proxy(struct dial *d)
+{
+	/* Of a host whose addresses are all denied the other proxy is not even asked. */
+	if (consider_known(d, &d->host) && !d->n_ip)
+		return 1;
+	d->n_ip = 0;
+	d->trusted = 1;
+	if (!d->via->path)
+		return consider_known(d, &d->via->host);
+	d->n_ip = 1;	/* target() knows */
+	return 1;
+}
+
 /* The addresses come from the loop, at once where nothing must be asked. 0, or -1 when out of memory. */
 static int look_up(struct dial *d)
 {
-	const struct host_entry *mapped = policy_mapped(&d->eg->cfg.policy, &d->host);
+	int is_known = d->via ? turn_to_proxy(d) : consider_known(d, &d->host);
+	const struct host *h = d->trusted ? &d->via->host : &d->host;
 
-	if (!mapped && !d->host.is_address) {
-		d->look_up = resolver_ask(d->eg->resolver, d->host.text, on_looked_up, d);
-		return d->look_up ? 0 : -1;
-	}
-	if (d->host.is_address)
-		consider(d, &d->host.ip);
-	for (size_t i = 0; mapped && i < mapped->n; i++)
-		consider(d, &mapped->ip[i]);
-	d->known = loop_timer(d->eg->loop, 0, 0, on_known, d);
-	return d->known ? 0 : -1;
+	if (is_known)
+		d->known = loop_timer(d->eg->loop, 0, 0, on_known, d);
+	else
+		d->look_up = resolver_ask(d->eg->resolver, h->text, on_looked_up, d);
+	return d->known || d->look_up ? 0 : -1;
 }
 
 static struct dial *new_dial(struct egress *eg, uint16_t port,
@@ -335,23 +420,38 @@ static struct dial *new_dial(struct egress *eg, uint16_t port,
 	d->fn = fn;
 	d->cookie = cookie;
 	d->failure = DIAL_UNREACHABLE;
+	d->shaken_fd = -1;
 	arm(d);
 	return d;
 }
 
-struct dial *dial_start(struct egress *eg, const struct host *h, uint16_t port,
-			void (*fn)(void *cookie, const struct dial_result *r), void *cookie)
+static struct dial *start_dial(struct egress *eg, const struct host *h, uint16_t port, int is_hop,
+			       void (*fn)(void *cookie, const struct dial_result *r), void *cookie)
 {
 	struct dial *d = new_dial(eg, port, fn, cookie);
 
 	if (!d)
 		return NULL;
 	d->host = *h;
+	d->via = chain_route(&eg->cfg.chain, h, port);
+	d->is_hop = is_hop;
 	if (!d->deadline || look_up(d) < 0) {
 		dial_cancel(d);
 		return NULL;
 	}
 	return d;
+}
+
+struct dial *dial_start(struct egress *eg, const struct host *h, uint16_t port,
+			void (*fn)(void *cookie, const struct dial_result *r), void *cookie)
+{
+	return start_dial(eg, h, port, 0, fn, cookie);
+}
+
+struct dial *dial_start_hop(struct egress *eg, const struct host *h, uint16_t port,
+			    void (*fn)(void *cookie, const struct dial_result *r), void *cookie)
+{
+	return start_dial(eg, h, port, 1, fn, cookie);
 }
 
 struct dial *dial_start_loopback(struct egress *eg, uint16_t port,

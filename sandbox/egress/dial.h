@@ -3,7 +3,9 @@
  *
  * The name is looked up once, each address is judged, and only addresses that
  * passed are connected to: what was checked is what is dialled. Several are
- * tried with a short head start for the earlier one (RFC 8305).
+ * tried with a short head start for the earlier one (RFC 8305). Where another
+ * proxy leads to the host (chain.h), that one is connected to and asked for a
+ * tunnel.
  */
 #ifndef SANDBOX_EGRESS_DIAL_H
 #define SANDBOX_EGRESS_DIAL_H
@@ -23,6 +25,8 @@ enum dial_end {
 	DIAL_UNREACHABLE,
 	DIAL_TIMEOUT,
 	DIAL_FAILED,		/* of us: memory, descriptors */
+	DIAL_PROXY_DOWN,	/* the other proxy it is reached through does not answer */
+	DIAL_PROXY_REFUSED,	/* or has no tunnel for us */
 	DIAL_END_NUM
 };
 
@@ -44,6 +48,13 @@ const char *dial_end_words(enum dial_end e);
  */
 struct dial *dial_start(struct egress *eg, const struct host *h, uint16_t port,
 			void (*fn)(void *cookie, const struct dial_result *r), void *cookie);
+
+/*
+ * dial_start_hop() - the same where chain_route() names a proxy that takes whole
+ * requests: it is connected to, and not asked for a tunnel
+ */
+struct dial *dial_start_hop(struct egress *eg, const struct host *h, uint16_t port,
+			    void (*fn)(void *cookie, const struct dial_result *r), void *cookie);
 
 /* dial_start_loopback() - the same to this host's own 127.0.0.1 or ::1: policy_judge_host_port() allowed it */
 struct dial *dial_start_loopback(struct egress *eg, uint16_t port,

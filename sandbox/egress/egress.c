@@ -322,7 +322,7 @@ static int start(struct egress *eg, int control_fd, struct given *given, struct 
 		return -1;
 	bound_clients(&eg->cfg.limits);
 	report_hear(&eg->report, on_message, eg);
-	return confine_serve(0, err) < 0 ? -1 : serve(eg, given, err);
+	return confine_serve(chain_uses_paths(&eg->cfg.chain) ? CONFINE_UNIX : 0, err) < 0 ? -1 : serve(eg, given, err);
 }
 
 static void stop(struct egress *eg)

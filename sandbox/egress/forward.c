@@ -75,25 +75,32 @@ static void put_upgrade(const struct http_head *head, struct buf *out)
 			put_field(out, head->field[i].name, head->field[i].value);
 }
 
-static void put_path(const struct http_head *head, const struct http_uri *uri, struct buf *out)
+/* RFC 9112 3.2.4: OPTIONS without a path asks about the server as a whole. */
+static void put_path(const struct http_head *head, const struct http_uri *uri, int is_absolute, struct buf *out)
 {
-	/* RFC 9112 3.2.4: OPTIONS without a path asks about the server as a whole. */
-	if (!uri->path.len && head->method.len == 7 && !memcmp(head->method.p, "OPTIONS", 7))
+	if (uri->path.len || head->method.len != 7 || memcmp(head->method.p, "OPTIONS", 7)) {
+		if (!uri->path.len || uri->path.p[0] != '/')
+			buf_addc(out, '/');
+	} else if (!is_absolute) {
 		buf_addc(out, '*');
-	else if (!uri->path.len || uri->path.p[0] != '/')
-		buf_addc(out, '/');
+	}
 	buf_add(out, uri->path.p ? uri->path.p : "", uri->path.len);
 }
 
-void forward_request(const struct http_head *head, const struct http_uri *uri, struct buf *out)
+void forward_request(const struct http_head *head, const struct http_uri *uri, const struct forward_hop *hop,
+		     struct buf *out)
 {
 	char host[HOST_SHOWN_SIZE];
 
 	host_show(&uri->host, uri->port == 80 ? 0 : uri->port, host);
 	buf_add(out, head->method.p, head->method.len);
 	buf_addc(out, ' ');
-	put_path(head, uri, out);
+	if (hop)
+		buf_addf(out, "http://%s", host);
+	put_path(head, uri, hop != NULL, out);
 	buf_addf(out, " HTTP/1.1\r\nHost: %s\r\n", host);
+	if (hop && hop->authorization)
+		buf_addf(out, "Proxy-Authorization: %s\r\n", hop->authorization);
 	put_end_to_end(head, out);
 	if (head->framing == HTTP_CHUNKED)
 		buf_adds(out, "Transfer-Encoding: chunked\r\n");

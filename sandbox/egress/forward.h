@@ -12,8 +12,17 @@
 
 struct buf;
 
-/* forward_request() - append the head to send upstream, as HTTP/1.1 in origin form; check out->failed */
-void forward_request(const struct http_head *head, const struct http_uri *uri, struct buf *out);
+/* Another proxy that the request is sent to. */
+struct forward_hop {
+	const char *authorization;	/* its Proxy-Authorization, or NULL */
+};
+
+/**
+ * forward_request() - Append the head to send upstream, as HTTP/1.1; check out->failed
+ * @hop:	absolute form, for a proxy; NULL: origin form, for the host itself
+ */
+void forward_request(const struct http_head *head, const struct http_uri *uri, const struct forward_hop *hop,
+		     struct buf *out);
 
 /* How a response reaches the client. */
 struct forward_mode {

@@ -38,6 +38,7 @@ struct request {
 	int minor;
 	int close;		/* the client wants to end behind it */
 	int offers_upgrade;
+	const struct chain_proxy *hop;	/* the request itself goes to this proxy; NULL: to the host */
 	int had_body;
 	int body_done;
 };
@@ -62,6 +63,7 @@ struct http_conn {
 	struct stream down, up;
 	struct host up_host;		/* where up leads */
 	uint16_t up_port;
+	const struct chain_proxy *up_hop;
 	int up_used;			/* it has answered before */
 	struct link_info link;		/* of up */
 	struct dial *dial;
@@ -216,7 +218,7 @@ static void on_dialled(void *cookie, const struct dial_result *r);
 static enum step dial(struct http_conn *c)
 {
 	close_up(c);
-	c->dial = dial_start(c->eg, &c->req.to.host, c->req.to.port, on_dialled, c);
+	c->dial = (c->req.hop ? dial_start_hop : dial_start)(c->eg, &c->req.to.host, c->req.to.port, on_dialled, c);
 	if (!c->dial)
 		return answer_failure(c, 503, "out of resources", 1);
 	c->state = DIALLING;
@@ -226,7 +228,17 @@ static enum step dial(struct http_conn *c)
 
 static int leads_there(const struct http_conn *c)
 {
-	return c->up.fd >= 0 && c->up_port == c->req.to.port && !strcmp(c->up_host.text, c->req.to.host.text);
+	return c->up.fd >= 0 && c->up_port == c->req.to.port && c->up_hop == c->req.hop &&
+	       !strcmp(c->up_host.text, c->req.to.host.text);
+}
+
+static void put_head(struct request *q, const struct http_head *head, const struct http_uri *uri)
+{
+	const struct forward_hop hop = { .authorization = q->hop ? q->hop->authorization : NULL };
+	struct http_uri plain = *uri;
+
+	plain.host = q->to.host;
+	forward_request(head, &plain, q->hop ? &hop : NULL, &q->head);
 }
 
 static void remember(struct http_conn *c, const struct http_head *head, const struct http_uri *uri)
@@ -243,8 +255,12 @@ static void remember(struct http_conn *c, const struct http_head *head, const st
 	http_body_begin(&q->body, head);
 	q->body_done = q->is_connect || q->body.state == HTTP_BODY_DONE;
 	q->had_body = !q->body_done;
-	if (!q->is_connect)
-		forward_request(head, uri, &q->head);
+	if (q->is_connect)
+		return;
+	/* Other protocols need a tunnel through it. */
+	if (!q->offers_upgrade)
+		q->hop = chain_route(&c->eg->cfg.chain, &q->to.host, uri->port);
+	put_head(q, head, uri);
 }
 
 static int send_head(struct http_conn *c)
@@ -317,6 +333,8 @@ static const struct {
 	[DIAL_UNREACHABLE] = { 502 },
 	[DIAL_TIMEOUT] = { 504 },
 	[DIAL_FAILED] = { 503 },
+	[DIAL_PROXY_DOWN] = { 502 },
+	[DIAL_PROXY_REFUSED] = { 502 },
 };
 
 /* From here on bytes pass unread, both ways; what was read too early goes first. */
@@ -341,6 +359,7 @@ static enum step connected(struct http_conn *c, int fd)
 		return answer_failure(c, 503, "out of resources", 1);
 	c->up_host = c->req.to.host;
 	c->up_port = c->req.to.port;
+	c->up_hop = c->req.hop;
 	c->up_used = 0;
 	return send_head(c) < 0 ? END : GO;
 }
@@ -478,6 +497,9 @@ static enum step receive_head(struct http_conn *c)
 		return is_over(&c->up) ? no_answer(c) : WAIT;
 	if (size < 0 || http_parse_response(c->up.in.data, (size_t)size, c->req.is_head, &head, &bad) < 0)
 		return answer_upstream_failure(c, 502, "sent an answer that cannot be read safely");
+	/* Its password is ours to know, not the program's. */
+	if (head.status == 407 && c->up_hop)
+		return answer_upstream_failure(c, 502, dial_end_words(DIAL_PROXY_REFUSED));
 	if (head.status >= 200)
 		final(c, &head);
 	else

@@ -72,6 +72,8 @@ static void on_dialled(void *cookie, const struct dial_result *r)
 		[DIAL_UNREACHABLE] = SOCKS5_NET_UNREACHABLE,
 		[DIAL_TIMEOUT] = SOCKS5_HOST_UNREACHABLE,
 		[DIAL_FAILED] = SOCKS5_FAILED,
+		[DIAL_PROXY_DOWN] = SOCKS5_HOST_UNREACHABLE,
+		[DIAL_PROXY_REFUSED] = SOCKS5_FAILED,
 	};
 	struct socks_conn *c = cookie;
 	struct buf to_up, to_client;

@@ -72,7 +72,7 @@ static void try_request(const char *text, size_t len)
 	must(uri.port && uri.host.text[0]);
 	if (!uri.path.p)
 		return;
-	forward_request(&head, &uri, &out);
+	forward_request(&head, &uri, NULL, &out);
 	read_back(&out, &head, 0);
 }
 

@@ -220,7 +220,7 @@ static void a_request_goes_on_in_origin_form_without_what_is_for_us(void **state
 		struct http_uri uri;
 
 		assert_int_equal(read_request(table[i].in, &head, &uri), 0);
-		forward_request(&head, &uri, &out);
+		forward_request(&head, &uri, NULL, &out);
 		assert_string_equal(out.data, table[i].out);
 	}
 }
