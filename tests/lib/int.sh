@@ -53,8 +53,8 @@ skip() {
 # fail WORDS...: the test ends here; what the last run() printed is shown
 fail() {
 	echo "FAIL: $*"
-	[ ! -s "$WORK/out" ] || { echo "--- its stdout"; tail -n 40 "$WORK/out" | cut -c 1-1000; }
-	[ ! -s "$WORK/err" ] || { echo "--- its stderr"; tail -n 40 "$WORK/err" | cut -c 1-1000; }
+	[ ! -s "$WORK/out" ] || { echo "--- its stdout"; tail -n 40 "$WORK/out" | cut -c 1-300; }
+	[ ! -s "$WORK/err" ] || { echo "--- its stderr"; tail -n 40 "$WORK/err" | cut -c 1-300; }
 	exit 1
 }
 
