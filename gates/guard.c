@@ -54,13 +54,19 @@ static int distance(const struct rule *r)
 	return r->scope <= RULE_WORKSPACE ? (int)r->scope : 0;
 }
 
-/* How many words a rule that is only about commands asks for. */
+/* One more than the words that a rule which is only about commands asks for; 0 for others. */
 static size_t command_length(const struct rule *r)
 {
 	size_t most = 0;
 
-	for (size_t i = 0; !r->classes && i < r->words_n; i++)
-		most = r->words[i].words.n > most ? r->words[i].words.n : most;
+	for (size_t i = 0; !r->classes && i < r->words_n; i++) {
+		const struct strv *words = &r->words[i].words;
+		size_t n = 1;
+
+		for (size_t k = 0; k < words->n; k++)
+			n += strcmp(words->v[k], "**") != 0;
+		most = n > most ? n : most;
+	}
 	return most;
 }
 

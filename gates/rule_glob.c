@@ -346,7 +346,9 @@ static bool is_label_byte(char c)
 
 static bool is_address(const char *s)
 {
-	return strchr(s, ':') && strspn(s, "0123456789abcdefABCDEF:.") == strlen(s);
+	const char *colon = strchr(s, ':');
+
+	return colon && strchr(colon + 1, ':') && strspn(s, "0123456789abcdefABCDEF:.") == strlen(s);
 }
 
 const char *glob_bad_host(const char *pattern)

@@ -209,10 +209,10 @@ static enum tri hit_word(struct matching *m, size_t i, size_t j)
 	if (j >= m->argv->n)
 		return TRI_NO;
 	a = &m->argv->v[j];
+	if (a->may_split)
+		return TRI_MAYBE;	/* the words behind it, too */
 	if (!i)
 		return tri_and(name_hit(m->p->words.v[0], a), hit_from(m, 1, j + 1));
-	if (a->may_split)
-		return TRI_MAYBE;
 	best = tri_and(word_hit(m->p->words.v[i], a), hit_from(m, i + 1, j + 1));
 	if (best == TRI_YES || !is_option(a))
 		return best;
