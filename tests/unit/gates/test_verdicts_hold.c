@@ -123,8 +123,9 @@ static bool is_left_out(const char *path)
 {
 	const char *below = path + strlen(base);
 
-	/* Looking refreshes it, and programs keep logs in the private home. */
-	return strstr(below, "/proj/.git/index") || !strncmp(below, "/home/.npm", 10) || !strncmp(below, "/home/.cache", 12);
+	/* Looking refreshes it; npm keeps logs in the private home, and Java counters in the private /tmp. */
+	return strstr(below, "/proj/.git/index") || !strncmp(below, "/home/.npm", 10) || !strncmp(below, "/home/.cache", 12) ||
+	       !strncmp(below, "/tmp/hsperfdata_", 16);
 }
 
 static int picture_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
