@@ -105,10 +105,14 @@ inside 0 "for p in loopback evil metadata decimal; do $get --noproxy '' -L http:
 silent "$WORK/out" secret
 [ "$(grep -c "^agate: blocked '" "$WORK/out")" = 4 ] || fail "not four refusals behind redirects"
 
-# Past the proxies there is nothing: no route, no names, no server of the host.
-inside 0 "$get --noproxy '*' http://127.0.0.1:$port/secret; $get --noproxy '*' http://web.test:$port/secret
+# Past the proxies only names that are allowed lead anywhere: no server of the host, no address, no other name.
+inside 0 "$get --noproxy '*' http://127.0.0.1:$port/secret; $get --noproxy '*' http://evil.test:$port/secret
 	exec 3<>/dev/tcp/192.0.2.1/80; echo \$?; true"
 silent "$WORK/out" secret
+refused network-outbound 192.0.2.1:80
+refused network-dns evil.test
+inside 0 "$get --noproxy '*' http://web.test:$port/; true"
+says "$WORK/out" "/ for web.test:$port"
 
 # Without a network the proxies answer and allow nothing.
 inside 0 "$get http://web.test:$port/secret; true" --network deny
