@@ -76,10 +76,10 @@ int tell_violation(const struct run_params *p, const void *msg, size_t len)
 	v.pid = m.pid;
 	v.count = m.count;
 	if (m.action == ACT_SYSCALL) {
-		/* What was called is the target; the table's line says why not. */
-		snprintf(action, sizeof(action), "syscall-%s", v.syscall ? v.syscall : "unknown");
+		/* What was called is the target; the table's line says why not. Numbers of a foreign ABI name nothing. */
+		snprintf(action, sizeof(action), "syscall-%.40s", v.target);
 		v.action = action;
-		v.target = v.syscall ? v.syscall : "unknown";
+		v.syscall = v.target;
 		v.reason = v.rule;
 		v.rule = "system calls";
 	}

@@ -145,8 +145,12 @@ static struct answer by_table(const struct request *r)
 
 	if (call && call->kind == CALL_PASS)
 		return answer_continue();
-	if (call && call->kind == CALL_TOLD)
-		return refuse(r, ACT_SYSCALL, NULL, call->reason, call->err);
+	if (call && call->kind == CALL_TOLD) {
+		struct request told = *r;
+
+		told.given = call->name;
+		return refuse(&told, ACT_SYSCALL, NULL, call->reason, call->err);
+	}
 	return answer_errno(call && call->err ? call->err : ENOSYS);
 }
 
