@@ -84,10 +84,10 @@ struct effect {
 
 struct verdict {
 	enum decision decision;
-	char reason[256];		/* one line for a person; empty only on ALLOW; control bytes masked */
-	char rule[64];			/* which rule decided: "deny-list sudo", "plan unknown program", ... */
-	size_t span_start, span_end;	/* what the reason is about, bytes of the line; end is exclusive */
-	struct effect *effects;		/* in the order found, repeats dropped, cut at some 256; the verdict's */
+	char reason[256];            /* one line for a person; empty only on ALLOW; control bytes masked */
+	char rule[64];               /* which rule decided: "deny-list sudo", "plan unknown program", ... */
+	size_t span_start, span_end; /* what the reason is about, bytes of the line; end is exclusive */
+	struct effect *effects;      /* in the order found, repeats dropped, cut at some 256; the verdict's */
 	size_t effects_n;
 };
 
@@ -103,7 +103,7 @@ struct command_request {
 	const char *home;		/* clean absolute path; NULL: "~" and $HOME are unknown */
 	const struct strv *read_roots;	/* more clean absolute paths that may be read, or NULL */
 	const struct strv *write_roots;	/* more that may be read and written, or NULL */
-	const struct strv *protected;	/* clean absolute paths never written (original checkouts), or NULL */
+	const struct strv *protected;   /* clean absolute paths never written (original checkouts), or NULL */
 };
 
 /**

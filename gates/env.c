@@ -170,8 +170,10 @@ static bool is_harmless_value(const char *name, const struct arg *value)
 
 /* Names that any program may be told, in front of a command. */
 static const char *const free_names[] = {
-	"NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLORTERM", "TERM", "LANG", "LANGUAGE", "LC_*",
-	"TZ", "COLUMNS", "LINES", "CI", "DEBUG", "VERBOSE", "LS_COLORS", "GREP_COLOR", "GREP_COLORS", "TIME_STYLE",
+	"NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLORTERM", "TERM", "LANG", "LANGUAGE",
+	"LC_*",
+	"TZ", "COLUMNS", "LINES", "CI", "DEBUG", "VERBOSE", "LS_COLORS", "GREP_COLOR", "GREP_COLORS",
+	"TIME_STYLE",
 	"BLOCKSIZE", "BLOCK_SIZE", "QUOTING_STYLE", "TIMEFORMAT", "USER", "LOGNAME", "DEBIAN_FRONTEND", NULL
 };
 
@@ -189,18 +191,18 @@ static bool skips_hooks(const struct arg *value)
 	return value->is_known && strcasestr(value->text, "core.hookspath");
 }
 
-void env_assign(struct judge *j, const char *name, const struct arg *value, bool is_exported)
+void env_assign(struct judge *j, const char *name, const struct arg *value)
 {
 	if (!strncmp(name, "GIT_CONFIG", 10) && skips_hooks(value))
-		judge_note(j, value, EFFECT_GIT_COMMIT, PLACE_NONE, name, ASKS, "hooks", "'%s' leaves out the hooks", name);
+		judge_note(j, value, EFFECT_GIT_COMMIT, PLACE_NONE, name, ASKS, "hooks",
+			   "'%s' leaves out the hooks", name);
 	if (is_free_name(name) || is_harmless_value(name, value))
 		return;
 	for (size_t i = 0; i < sizeof(hazards) / sizeof(hazards[0]); i++) {
 		if (!fnmatch(hazards[i].pattern, name, 0)) {
-			judge_note(j, value, EFFECT_PROCESS_SPAWN, PLACE_NONE, name, CHANGES, "environment", "'%s' %s",
-				   name, hazards[i].what);
+			judge_note(j, value, EFFECT_PROCESS_SPAWN, PLACE_NONE, name, CHANGES, "environment",
+				   "'%s' %s", name, hazards[i].what);
 			return;
 		}
 	}
-	(void)is_exported;
 }

@@ -27,7 +27,8 @@ const struct var *var_find(const struct judge *j, const char *name)
 static bool is_shells_own(const char *name)
 {
 	static const char *const names[] = {
-		"_", "PWD", "OLDPWD", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "FUNCNAME", "DIRSTACK", "GROUPS", "PIPESTATUS",
+		"_", "PWD", "OLDPWD", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "FUNCNAME", "DIRSTACK",
+		"GROUPS", "PIPESTATUS",
 		"OPTARG", "OPTIND", "REPLY", "MAPFILE", "COPROC", NULL
 	};
 
@@ -68,7 +69,7 @@ void var_fetched(struct judge *j, const char *name, const struct arg *at)
 	struct arg value = { .text = "\001", .start = at->start, .end = at->end };
 
 	var_push(j, name, VALUE_UNKNOWN);
-	env_assign(j, name, &value, false);
+	env_assign(j, name, &value);
 }
 
 void var_readonly(struct judge *j, const char *name)
@@ -86,12 +87,17 @@ void var_set_arg(struct judge *j, const char *name, const struct arg *a)
 	if (a->is_known)
 		var_set(j, name, VALUE_KNOWN, a->text);
 	else
-		var_set(j, name, a->is_number ? VALUE_NUMBER : a->is_operand ? VALUE_PATHS : VALUE_UNKNOWN, "");
+		var_set(j, name,
+			a->is_number    ? VALUE_NUMBER
+			: a->is_operand ? VALUE_PATHS
+					: VALUE_UNKNOWN,
+			"");
 }
 
 /* Parameters that are digits whatever happens. */
 static const char *const number_names[] = {
-	"#", "?", "$", "!", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID", "COLUMNS",
+	"#", "?", "$", "!", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID",
+	"COLUMNS",
 	"LINES", "EPOCHSECONDS", "OPTIND", "SHLVL", "HISTCMD", "BASH_SUBSHELL", NULL
 };
 
@@ -190,7 +196,8 @@ static void add_value(struct field *f, const char *value, bool is_quoted)
 {
 	/* With another IFS it is cut elsewhere. */
 	if (!is_quoted && f->splits && var_find(f->j, "IFS") &&
-	    strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./") != strlen(value)) {
+	    strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./") !=
+		    strlen(value)) {
 		add_unknown(f, VALUE_UNKNOWN, false);
 		return;
 	}
@@ -269,7 +276,8 @@ static void plain_param(struct field *f, const struct part *p)
 	else if (v)
 		add_unknown(f, v->kind, p->quoted);
 	else if (isdigit((unsigned char)name[0]) && j->sh.params)
-		(size_t)atoi(name) < j->sh.params->n ? add_arg(f, &j->sh.params->v[atoi(name)], p->quoted) : (void)0;
+		(size_t) atoi(name) < j->sh.params->n ? add_arg(f, &j->sh.params->v[atoi(name)], p->quoted)
+						      : (void)0;
 	else if ((!strcmp(name, "@") || !strcmp(name, "*")) && j->sh.params)
 		add_list(f, j->sh.params, 1, p->quoted);
 	else if (!strcmp(name, "HOME") && j->req->home)
@@ -307,9 +315,11 @@ static void indexed_param(struct field *f, const struct part *p)
 	else if (!strncmp(p->op, "len", 3))
 		add_unknown(f, VALUE_NUMBER, true);
 	else if (p->op[0] == '!')	/* ${!a[@]}: the subscripts */
-		add_unknown(f, v && v->kind == VALUE_ASSOC ? VALUE_UNKNOWN : VALUE_NUMBER, p->quoted && !is_all);
+		add_unknown(f, v && v->kind == VALUE_ASSOC ? VALUE_UNKNOWN : VALUE_NUMBER,
+			    p->quoted && !is_all);
 	else
-		add_unknown(f, v && v->kind == VALUE_PATHS ? VALUE_PATHS : VALUE_UNKNOWN, p->quoted && !is_all);
+		add_unknown(f, v && v->kind == VALUE_PATHS ? VALUE_PATHS : VALUE_UNKNOWN,
+			    p->quoted && !is_all);
 }
 
 /* ${x:-word} and kin: the value if there is one, else the word. */
@@ -338,7 +348,8 @@ static void check_indirect(struct field *f, const struct part *p)
 	if (p->op[0] != '!' || p->op[1] == '@' || p->index || !v || v->kind == VALUE_NUMBER)
 		return;
 	if (v->kind != VALUE_KNOWN || strpbrk(v->value, "[$`"))
-		judge_unknown(f->j, p->text, &f->arg, "holds a name that is followed, and a subscript in it can run commands");
+		judge_unknown(f->j, p->text, &f->arg,
+			      "holds a name that is followed, and a subscript in it can run commands");
 }
 
 static void param_part(struct field *f, const struct part *p)
@@ -366,7 +377,8 @@ static void param_part(struct field *f, const struct part *p)
 
 		/* ${x@P} expands the value once more, as a prompt. */
 		if (!strcmp(op, "@") && !(word.is_known && !strpbrk(word.text, "P")))
-			judge_unknown(f->j, p->text, &f->arg, "is expanded a second time, which can run commands");
+			judge_unknown(f->j, p->text, &f->arg,
+				      "is expanded a second time, which can run commands");
 		add_unknown(f, VALUE_UNKNOWN, p->quoted);
 	}
 }
@@ -388,8 +400,9 @@ static size_t add_tilde(struct field *f, const char *s, size_t len, bool is_whol
 	} else if (n == 2 && s[1] == '+' && j->sh.cwd) {
 		add_text(f, j->sh.cwd, strlen(j->sh.cwd), false);
 	} else if (n > 1 && shell_is_name(s + 1, n - 1)) {
-		const char *dir = arena_printf(j->arena, n == 5 && !strncmp(s + 1, "root", 4) ? "/%.*s" : "/home/%.*s",
-					       (int)(n - 1), s + 1);
+		const char *dir =
+			arena_printf(j->arena, n == 5 && !strncmp(s + 1, "root", 4) ? "/%.*s" : "/home/%.*s",
+				     (int)(n - 1), s + 1);
 
 		add_text(f, dir, strlen(dir), false);
 	} else {
@@ -488,14 +501,16 @@ static const struct part *brace_end(const struct part *open)
 		has_comma |= depth == 1 && is_brace(p, ',');
 		if (depth)
 			continue;
-		if (!has_comma && !(inner && inner->next == p && inner->kind == PART_TEXT && strstr(inner->text, "..")))
+		if (!has_comma &&
+		    !(inner && inner->next == p && inner->kind == PART_TEXT && strstr(inner->text, "..")))
 			return NULL;
 		return p;
 	}
 	return NULL;
 }
 
-static struct part *copy_until(struct arena *a, const struct part *p, const struct part *end, struct part *rest)
+static struct part *copy_until(struct arena *a, const struct part *p, const struct part *end,
+			       struct part *rest)
 {
 	struct part *first = NULL, **tail = &first;
 
@@ -535,7 +550,8 @@ static bool brace_range(struct braces *b, struct part *parts, const struct part 
 			unsigned int depth)
 {
 	const char *s = open->next->text, *dots = strstr(s, "..");
-	bool is_char = isalpha((unsigned char)s[0]) && dots == s + 1 && isalpha((unsigned char)dots[2]) && !dots[3];
+	bool is_char =
+		isalpha((unsigned char)s[0]) && dots == s + 1 && isalpha((unsigned char)dots[2]) && !dots[3];
 	char *stop;
 	long from = is_char ? s[0] : strtol(s, &stop, 10), to, step;
 
@@ -548,7 +564,8 @@ static bool brace_range(struct braces *b, struct part *parts, const struct part 
 	for (long at = from; b->n < MAX_BRACES; at += step) {
 		struct part *rest = copy_until(b->j->arena, end->next, NULL, NULL);
 
-		brace_words(b, copy_until(b->j->arena, parts, open, range_item(b, at, is_char, rest)), depth + 1);
+		brace_words(b, copy_until(b->j->arena, parts, open, range_item(b, at, is_char, rest)),
+			    depth + 1);
 		if (at == to)
 			break;
 	}
@@ -570,7 +587,8 @@ static void brace_words(struct braces *b, struct part *parts, unsigned int depth
 		b->v[b->n++] = parts;
 		return;
 	}
-	if (open->next->next == end && strstr(open->next->text, "..") && brace_range(b, parts, open, end, depth))
+	if (open->next->next == end && strstr(open->next->text, "..") &&
+	    brace_range(b, parts, open, end, depth))
 		return;
 	item = open->next;
 	for (const struct part *p = open->next;; p = p->next) {

@@ -18,7 +18,8 @@ static_assert(ARRAY_LEN(decision_names) == DECISION_NUM, "a name for each decisi
 
 static const char *const class_names[] = {
 	"fileRead", "fileDelete", "fileWriteOutsideWorktree", "gitCommit", "gitPush", "prCreate", "prPublish",
-	"vendorSyncWrite", "networkEgress", "secretAccess", "packageInstall", "processSpawn", "workspaceMutation",
+	"vendorSyncWrite", "networkEgress", "secretAccess", "packageInstall", "processSpawn",
+	"workspaceMutation",
 	"enclosureControl",
 };
 static_assert(ARRAY_LEN(class_names) == EFFECT_NUM, "a name for each class");
@@ -139,7 +140,8 @@ bool judge_step(struct judge *j)
 
 void judge_unknown(struct judge *j, const char *who, const struct arg *at, const char *what)
 {
-	judge_note(j, at, EFFECT_PROCESS_SPAWN, PLACE_NONE, who, CHANGES, "unknown effect", "'%s' %s", who, what);
+	judge_note(j, at, EFFECT_PROCESS_SPAWN, PLACE_NONE, who, CHANGES, "unknown effect", "'%s' %s", who,
+		   what);
 }
 
 /* What a use of a path means, by where it lies. */
@@ -209,12 +211,13 @@ void judge_path(struct judge *j, const char *who, const struct arg *a, enum plac
 	if (place == PLACE_SECRET && use == USE_READ && (path[0] != '/' || is_inside(j, path)))
 		weight = CHANGES;
 	/* What programs keep below ~/.cache and kin is their own; the rest of home is the user's. */
-	if (place == PLACE_HOME && weight == CHANGES && uses[use].rules == write_rules && !place_is_dot_home(j->req, path))
+	if (place == PLACE_HOME && weight == CHANGES && uses[use].rules == write_rules &&
+	    !place_is_dot_home(j->req, path))
 		weight = ASKS;
 	if (place == PLACE_DEVICE && (use == USE_DELETE || use == USE_MOVE))
 		weight = REFUSED;
-	judge_note(j, a, class_of(use, place), place, path, weight, rule->rule ? rule->rule : "", "'%s' %s '%s'%s",
-		   who, uses[use].verb, a->text, rule->what ? rule->what : "");
+	judge_note(j, a, class_of(use, place), place, path, weight, rule->rule ? rule->rule : "",
+		   "'%s' %s '%s'%s", who, uses[use].verb, a->text, rule->what ? rule->what : "");
 }
 
 /* --- verdicts --- */
@@ -240,7 +243,8 @@ static void set_reason(struct verdict *v, const char *text)
 	v->reason[n] = '\0';
 }
 
-static void refuse(struct verdict *v, enum decision d, const char *rule, size_t start, size_t end, const char *why)
+static void refuse(struct verdict *v, enum decision d, const char *rule, size_t start, size_t end,
+		   const char *why)
 {
 	v->decision = d;
 	snprintf(v->rule, sizeof(v->rule), "%s", rule);
@@ -299,12 +303,13 @@ static void conclude(struct judge *j, struct verdict *v)
 	} else if (!f) {
 		refuse(v, DECISION_ALLOW, "", 0, 0, "");
 	} else if (mode_is_readonly(j->req->mode)) {
-		refuse(v, DECISION_DENY, arena_printf(j->arena, "%s: %s", mode, f->rule), f->effect.span_start,
-		       f->effect.span_end, arena_printf(j->arena, "%s mode only looks, and %s", mode, f->why));
+		refuse(v, DECISION_DENY, arena_printf(j->arena, "%s: %s", mode, f->rule),
+		       f->effect.span_start, f->effect.span_end,
+		       arena_printf(j->arena, "%s mode only looks, and %s", mode, f->why));
 	} else {
 		refuse(v, f->weight == REFUSED ? DECISION_DENY : DECISION_ASK,
-		       arena_printf(j->arena, "%s: %s", mode, f->rule), f->effect.span_start, f->effect.span_end,
-		       f->why);
+		       arena_printf(j->arena, "%s: %s", mode, f->rule), f->effect.span_start,
+		       f->effect.span_end, f->why);
 	}
 }
 
@@ -312,15 +317,16 @@ static void conclude_unreadable(struct judge *j, const struct shell_problem *p, 
 {
 	bool may_ask = !mode_is_readonly(j->req->mode) && !p->is_limit;
 
-	refuse(v, may_ask ? DECISION_ASK : DECISION_DENY, p->is_limit ? "limit" : "unreadable", p->start, p->end,
-	       arena_printf(j->arena, "cannot read the line: %s", p->why));
+	refuse(v, may_ask ? DECISION_ASK : DECISION_DENY, p->is_limit ? "limit" : "unreadable", p->start,
+	       p->end, arena_printf(j->arena, "cannot read the line: %s", p->why));
 }
 
 static int check_roots(const char *what, const struct strv *roots, struct err *err)
 {
 	for (size_t i = 0; roots && i < roots->n; i++)
 		if (!path_is_clean(roots->v[i]))
-			return err_set(err, ERR_USAGE, 0, "%s '%s' is not a clean absolute path", what, roots->v[i]);
+			return err_set(err, ERR_USAGE, 0, "%s '%s' is not a clean absolute path", what,
+				       roots->v[i]);
 	return 0;
 }
 
@@ -334,9 +340,10 @@ static int check_request(const struct command_request *req, struct err *err)
 		return err_set(err, ERR_USAGE, 0, "no such mode");
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
 		if (paths[i].path && !path_is_clean(paths[i].path))
-			return err_set(err, ERR_USAGE, 0, "%s '%s' is not a clean absolute path", paths[i].what,
-				       paths[i].path);
-	if (check_roots("read root", req->read_roots, err) || check_roots("write root", req->write_roots, err))
+			return err_set(err, ERR_USAGE, 0, "%s '%s' is not a clean absolute path",
+				       paths[i].what, paths[i].path);
+	if (check_roots("read root", req->read_roots, err) ||
+	    check_roots("write root", req->write_roots, err))
 		return -1;
 	return check_roots("protected path", req->protected, err);
 }
@@ -379,7 +386,8 @@ static void check_words(struct arena *a, const struct command_request *req, cons
 	for (; *argv; argv++) {
 		size_t n = strlen(*argv);
 
-		args_add(j, &args, (struct arg){ .text = *argv, .is_known = true, .start = at, .end = at + n });
+		args_add(j, &args,
+			 (struct arg){ .text = *argv, .is_known = true, .start = at, .end = at + n });
 		at += n + 1;
 	}
 	j->len = at - 1;

@@ -97,7 +97,6 @@ struct shell {
 	const struct args *params;	/* $0, $1 ...; NULL: not known */
 	enum feed feed;
 	const char *feed_text;		/* FEED_TEXT: known bytes */
-	bool has_aliases;
 };
 
 struct judge {
@@ -163,11 +162,15 @@ void var_readonly(struct judge *j, const char *name);
  * @input:	the kind of what it reads, which filters pass on
  * @ret_text:	set with VALUE_KNOWN, without the last newline
  */
-enum value_kind output_after(struct judge *j, const struct node *n, enum value_kind input, const char **ret_text);
+enum value_kind output_after(struct judge *j, const struct node *n, enum value_kind input,
+			     const char **ret_text);
 
 /* --- env.c --- */
-/* env_assign() - Weigh "name=value" in front of a command, in export, or on its own */
-void env_assign(struct judge *j, const char *name, const struct arg *value, bool is_exported);
+/*
+ * env_assign() - Weigh "name=value", in front of a command, in export or on its own: a variable that
+ * came in with the environment is exported already.
+ */
+void env_assign(struct judge *j, const char *name, const struct arg *value);
 
 /* --- run.c --- */
 void run_argv(struct judge *j, const struct args *argv);

@@ -9,7 +9,16 @@
 #include "gates/options.h"
 #include "gates/shell_internal.h"
 
-enum token_kind { TOKEN_END, TOKEN_NEWLINE, TOKEN_STRING, TOKEN_REGEX, TOKEN_NUMBER, TOKEN_NAME, TOKEN_PUNCT, TOKEN_BAD };
+enum token_kind {
+	TOKEN_END,
+	TOKEN_NEWLINE,
+	TOKEN_STRING,
+	TOKEN_REGEX,
+	TOKEN_NUMBER,
+	TOKEN_NAME,
+	TOKEN_PUNCT,
+	TOKEN_BAD
+};
 
 struct token {
 	enum token_kind kind;
@@ -106,7 +115,8 @@ static void read_regex(struct awk *w, struct token *t)
 }
 
 static const char *const puncts[] = {
-	"**=", ">>", "|&", "||", "&&", "++", "--", "+=", "-=", "*=", "/=", "%=", "^=", "**", "==", "<=", ">=", "!=", "!~", NULL
+	"**=", ">>", "|&", "||", "&&", "++", "--", "+=", "-=", "*=", "/=", "%=", "^=", "**", "==", "<=", ">=",
+	"!=", "!~", NULL
 };
 
 static void read_punct(struct awk *w, struct token *t)
@@ -213,8 +223,9 @@ static void use_file(struct awk *w, enum place_use use)
 	if (!name && use == USE_READ)
 		name = lone_string(w, ")");
 	if (!name) {
-		judge_unknown(w->j, w->who, w->at, use == USE_READ ? "reads a file whose name it puts together"
-								     : "writes a file whose name it puts together");
+		judge_unknown(w->j, w->who, w->at,
+			      use == USE_READ ? "reads a file whose name it puts together"
+					      : "writes a file whose name it puts together");
 		return;
 	}
 	if (!strncmp(name, "/inet", 5)) {
@@ -306,16 +317,16 @@ static void read_awk(struct judge *j, const char *who, const struct arg *program
 	}
 }
 
-void check_awk(struct judge *j, const struct program *row, struct parsed *p)
+void check_awk(struct judge *j, struct parsed *p)
 {
 	const struct opt *source = opt_find(p, "e") ? opt_find(p, "e") : opt_find(p, "source");
 	bool has_program = source || opt_has(p, "f file E exec");
 
-	(void)row;
 	for (size_t i = 0; i < p->n_opts; i++) {
 		const struct opt *o = &p->opts[i];
 
-		if (o->has_value && ((o->len == 1 && *o->name == 'e') || (o->len == 6 && !strncmp(o->name, "source", 6))))
+		if (o->has_value &&
+		    ((o->len == 1 && *o->name == 'e') || (o->len == 6 && !strncmp(o->name, "source", 6))))
 			read_awk(j, p->who, &o->value);
 	}
 	for (size_t i = 0; i < p->operands.n; i++) {

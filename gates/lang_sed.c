@@ -247,7 +247,8 @@ static bool one_command(struct sed *d, char c)
 		d->s += strcspn(d->s, ";\n");
 		return end_command(d);
 	default:
-		return strchr("=dDFgGhHnNpPxz", c) ? end_command(d) : lost(d, "has a command that cannot be read");
+		return strchr("=dDFgGhHnNpPxz", c) ? end_command(d)
+						   : lost(d, "has a command that cannot be read");
 	}
 }
 
@@ -268,12 +269,11 @@ static void read_sed(struct judge *j, const char *who, const struct arg *script)
 	}
 }
 
-void check_sed(struct judge *j, const struct program *row, struct parsed *p)
+void check_sed(struct judge *j, struct parsed *p)
 {
 	bool has_script = opt_has(p, "e expression f file");
 	bool in_place = opt_has(p, "i in-place");
 
-	(void)row;
 	for (size_t i = 0; i < p->n_opts; i++) {
 		const struct opt *o = &p->opts[i];
 

@@ -31,7 +31,8 @@ static bool next_token(const char **s, struct token *t)
 	t->sign = 0;
 	t->roles = "";
 	for (size_t i = 1; i < t->len; i++) {
-		if (strchr(":?!", t->name[i]) && !(i == 1 && t->len == 2 && !t->is_long && t->name[i] == '?')) {
+		if (strchr(":?!", t->name[i]) &&
+		    !(i == 1 && t->len == 2 && !t->is_long && t->name[i] == '?')) {
 			t->sign = t->name[i];
 			t->roles = t->name + i + 1;
 			t->len = i;
@@ -293,8 +294,8 @@ bool opt_has(const struct parsed *p, const char *names)
 
 static void note_network(struct judge *j, const char *who, const struct arg *a)
 {
-	judge_note(j, a, EFFECT_NETWORK_EGRESS, PLACE_NONE, a->text, CHANGES, "network", "'%s' asks the network for '%s'",
-		   who, a->text);
+	judge_note(j, a, EFFECT_NETWORK_EGRESS, PLACE_NONE, a->text, CHANGES, "network",
+		   "'%s' asks the network for '%s'", who, a->text);
 }
 
 static void run_string(struct judge *j, const char *who, const struct arg *a)
@@ -398,7 +399,8 @@ void options_apply(struct judge *j, const struct program *row, struct parsed *p)
 /* --- looking up rows --- */
 
 static const struct program *const tables[] = {
-	table_shell, table_wrap, table_core, table_text, table_git, table_forge, table_dev, table_net, table_sys,
+	table_shell, table_wrap, table_core, table_text, table_git,
+	table_forge, table_dev,  table_net,  table_sys,
 };
 
 struct entry {

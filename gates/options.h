@@ -55,7 +55,7 @@ struct parsed {
 };
 
 struct program;
-typedef void program_check(struct judge *j, const struct program *row, struct parsed *p);
+typedef void program_check(struct judge *j, struct parsed *p);
 
 struct program {
 	const char *name;		/* "sort", "cat|tac", "git log" */
@@ -101,7 +101,7 @@ program_check check_sed, check_awk, check_find, check_fd, check_tar;
 const struct program *program_find(const char *name);
 
 /* Tables, ended by a row without a name. */
-extern const struct program table_shell[], table_wrap[], table_core[], table_text[], table_git[], table_forge[],
-	table_dev[], table_net[], table_sys[];
+extern const struct program table_shell[], table_wrap[], table_core[], table_text[], table_git[],
+	table_forge[], table_dev[], table_net[], table_sys[];
 
 #endif

@@ -79,8 +79,10 @@ static enum value_kind git_output(struct judge *j, const struct words *w, const 
 			return VALUE_KNOWN;
 		}
 		for (size_t i = 2; i < w->n; i++)
-			if (w->v[i][0] == '-' && !in_list("--short --verify --abbrev-ref --git-dir --show-toplevel "
-							  "--show-prefix --show-cdup --is-inside-work-tree -q", w->v[i]))
+			if (w->v[i][0] == '-' &&
+			    !in_list("--short --verify --abbrev-ref --git-dir --show-toplevel "
+				     "--show-prefix --show-cdup --is-inside-work-tree -q",
+				     w->v[i]))
 				return VALUE_UNKNOWN;
 		return w->all_known ? VALUE_PATHS : VALUE_UNKNOWN;
 	}
@@ -154,13 +156,15 @@ static enum value_kind simple_output(struct judge *j, const struct node *n, enum
 		return git_output(j, &w, ret_text);
 	if (in_list("basename dirname", name))
 		return path_part_output(j, &w, ret_text);
-	if (in_list("nproc getconf", name) || (!strcmp(name, "id") && (has_word(&w, "-u") || has_word(&w, "-g"))) ||
+	if (in_list("nproc getconf", name) ||
+	    (!strcmp(name, "id") && (has_word(&w, "-u") || has_word(&w, "-g"))) ||
 	    (!strcmp(name, "date") && has_word(&w, "+%s")) || (!strcmp(name, "grep") && has_word(&w, "-c")) ||
 	    (!strcmp(name, "rg") && has_word(&w, "-c")))
 		return VALUE_NUMBER;
 	if (!strcmp(name, "wc") && w.n <= 2)
 		return VALUE_NUMBER;
-	if (in_list("find ls fd fdfind which realpath readlink seq mktemp date uname arch whoami hostname", name) ||
+	if (in_list("find ls fd fdfind which realpath readlink seq mktemp date uname arch whoami hostname",
+		    name) ||
 	    (in_list("rg grep egrep fgrep", name) &&
 	     (has_word(&w, "-l") || has_word(&w, "--files") || has_word(&w, "-rl") || has_word(&w, "-lr") ||
 	      has_word(&w, "-rln") || has_word(&w, "--files-with-matches"))) ||
@@ -177,8 +181,8 @@ static enum value_kind simple_output(struct judge *j, const struct node *n, enum
 static bool sends_elsewhere(const struct redir *d)
 {
 	for (; d; d = d->next) {
-		bool is_input = d->kind == REDIR_IN || d->kind == REDIR_HEREDOC || d->kind == REDIR_HERESTRING ||
-				d->kind == REDIR_DUP_IN;
+		bool is_input = d->kind == REDIR_IN || d->kind == REDIR_HEREDOC ||
+				d->kind == REDIR_HERESTRING || d->kind == REDIR_DUP_IN;
 
 		if (!is_input && d->fd != 2)
 			return true;
@@ -188,7 +192,8 @@ static bool sends_elsewhere(const struct redir *d)
 	return false;
 }
 
-enum value_kind output_after(struct judge *j, const struct node *n, enum value_kind input, const char **ret_text)
+enum value_kind output_after(struct judge *j, const struct node *n, enum value_kind input,
+			     const char **ret_text)
 {
 	enum value_kind kind = input;
 

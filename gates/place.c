@@ -76,19 +76,23 @@ const char *place_resolve(struct arena *a, const char *cwd, const char *text)
 static const char *const home_secrets[] = {
 	".ssh", ".aws", ".gnupg", ".config/gh", ".kube", ".docker", ".netrc", "_netrc", ".git-credentials",
 	".config/git/credentials", ".pypirc", ".npmrc", ".yarnrc.yml", ".cargo/credentials",
-	".cargo/credentials.toml", ".config/gcloud", ".config/hub", ".config/glab-cli", ".azure", ".terraform.d",
+	".cargo/credentials.toml", ".config/gcloud", ".config/hub", ".config/glab-cli", ".azure",
+	".terraform.d",
 	".terraformrc", ".vault-token", ".password-store", ".local/share/keyrings", ".claude", ".claude.json",
 	".codex", ".gemini", ".config/opencode", ".local/share/opencode", ".bash_history", ".zsh_history",
-	".python_history", ".node_repl_history", ".psql_history", ".mysql_history", ".pgpass", ".my.cnf", ".boto",
+	".python_history", ".node_repl_history", ".psql_history", ".mysql_history", ".pgpass", ".my.cnf",
+	".boto",
 	".s3cfg", ".gem/credentials", ".composer/auth.json", ".m2/settings.xml", ".gradle/gradle.properties",
-	".mozilla", ".config/google-chrome", ".config/chromium", ".config/rclone", ".config/op", ".oci", ".heroku",
+	".mozilla", ".config/google-chrome", ".config/chromium", ".config/rclone", ".config/op", ".oci",
+	".heroku",
 	".config/doctl", ".config/fly", ".fly", "library/keychains", NULL
 };
 
 static const char *const system_secrets[] = {
 	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d",
 	"/etc/ssl/private", "/etc/krb5.keytab", "/etc/security/opasswd", "/etc/wireguard", "/etc/openvpn",
-	"/etc/netplan", "/etc/networkmanager/system-connections", "/etc/machine-id", "/proc/kcore", "/proc/keys",
+	"/etc/netplan", "/etc/networkmanager/system-connections", "/etc/machine-id", "/proc/kcore",
+	"/proc/keys",
 	"/run/secrets", "/var/run/secrets", "/var/lib/docker", "/var/lib/kubelet", "/var/lib/private",
 	"/var/spool/cron", "/run/docker.sock", "/var/run/docker.sock", "/var/log/auth.log", "/etc/agate", NULL
 };
@@ -96,7 +100,8 @@ static const char *const system_secrets[] = {
 /* Patterns of the last part, where they hold a credential whatever the directory. */
 static const char *const secret_names[] = {
 	".env", ".env.*", "*.key", "*.pem", "*.p12", "*.pfx", "*.keystore", "*.jks", "*.kdbx", "id_rsa",
-	"id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", ".netrc", ".git-credentials", ".pypirc",
+	"id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", ".netrc", ".git-credentials",
+	".pypirc",
 	".pgpass", ".htpasswd", "ssh_host_*_key", ".vault-token", NULL
 };
 
@@ -109,26 +114,30 @@ static const char *const public_names[] = {
 /* What no run may write: the sandbox's standard denials, so that a refusal comes early and with a reason. */
 static const char *const protected_names[] = {
 	".env", ".env.*", "*.key", "*.pem", "*.p12", "*.pfx", ".gitconfig", ".gitmodules", ".bashrc",
-	".bash_profile", ".bash_login", ".bash_logout", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
+	".bash_profile", ".bash_login", ".bash_logout", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+	".zlogout",
 	".profile", ".inputrc", ".xprofile", ".ripgreprc", ".mcp.json", ".npmrc", ".pythonrc", NULL
 };
 
 /* The same for whole directories, as parts of a path that follow one another. */
 static const char *const protected_dirs[] = {
-	"/.vscode/", "/.idea/", "/.claude/commands/", "/.claude/agents/", "/.claude/skills/", "/.claude/hooks/",
+	"/.vscode/", "/.idea/", "/.claude/commands/", "/.claude/agents/", "/.claude/skills/",
+	"/.claude/hooks/",
 	"/.claude/settings.json/", "/.claude/settings.local.json/", "/.git/hooks/", NULL
 };
 
 /* Below home: what later sessions of the user obey. */
 static const char *const home_obeyed[] = {
-	".bashrc", ".config/autostart", ".config/systemd", ".config/environment.d", ".config/git", ".config/fish",
+	".bashrc", ".config/autostart", ".config/systemd", ".config/environment.d", ".config/git",
+	".config/fish",
 	".config/nvim", ".vim", ".vimrc", ".tmux.conf", ".emacs", ".emacs.d", ".local/bin", "bin",
 	".local/share/applications", ".cargo/config", ".cargo/config.toml", ".cargo/bin", ".gitignore_global",
 	".pam_environment", ".xinitrc", ".xsession", ".selected_editor", ".config/pip", ".condarc", NULL
 };
 
 static const char *const system_dirs[] = {
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/etc", "/proc", "/sys",
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/etc", "/proc",
+	"/sys",
 	"/var", "/boot", NULL
 };
 
@@ -245,7 +254,8 @@ static bool is_protected(const struct command_request *req, const char *p)
 	/* A workspace is bound at its original's path. */
 	if (!is_inside && in_roots(req->protected, p))
 		return true;
-	return has_name(protected_names, p) || has_dir(protected_dirs, is_inside ? p + strlen(req->workspace) : p);
+	return has_name(protected_names, p) ||
+	       has_dir(protected_dirs, is_inside ? p + strlen(req->workspace) : p);
 }
 
 static enum effect_place place_written(const struct command_request *req, const char *p)
@@ -308,7 +318,8 @@ bool place_is_root(const struct command_request *req, const char *path)
 	/* A top directory, or one above home or the workspace. */
 	if (!strchr(path + 1, '/') && strcmp(path, "/tmp"))
 		return true;
-	return (req->home && path_under(req->home, path)) || (req->workspace && path_under(req->workspace, path));
+	return (req->home && path_under(req->home, path)) ||
+	       (req->workspace && path_under(req->workspace, path));
 }
 
 bool place_is_dot_home(const struct command_request *req, const char *path)

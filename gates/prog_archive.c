@@ -7,19 +7,24 @@
 #include "gates/options.h"
 
 static const char tar_options[] =
-	"-cdrtuxAzjJZavwpPkOmhlnosSUWBiGRM0 -f:- -b:- -C:L -T:R -X:R -I:S -K:- -N:- -V:- -L:- -F:C -H:- -g:W --create "
-	"--compare --diff --append --list --update --extract --get --delete --catenate --concatenate --test-label --gzip "
-	"--gunzip --bzip2 --xz --lzma --lzip --lzop --zstd --compress --auto-compress --no-auto-compress --verbose --file:- "
-	"--directory:L --files-from:R --exclude-from:R --exclude:- --exclude-vcs --exclude-vcs-ignores --exclude-backups "
-	"--exclude-caches --use-compress-program:S --to-command:S --checkpoint? --checkpoint-action:C --info-script:C "
-	"--new-volume-script:C --rsh-command:C --rmt-command:C --index-file:W --listed-incremental:W --volno-file:W "
-	"--to-stdout --strip-components:- --wildcards --no-wildcards --wildcards-match-slash --anchored --no-anchored "
-	"--ignore-case --no-ignore-case --null --no-null --numeric-owner --owner:- --group:- --mode:- --mtime:- --sort:- "
-	"--transform:- --xform:- --full-time --occurrence? --warning:- --totals? --block-number --format:- --one-file-system "
-	"--keep-old-files --skip-old-files --overwrite --preserve-permissions --same-permissions --same-owner --no-same-owner "
-	"--no-same-permissions --dereference --hard-dereference --verify --remove-files!U --recursion --no-recursion "
-	"--absolute-names --force-local --ignore-zeros --show-defaults --show-transformed-names --touch --xattrs --acls "
-	"--selinux --no-xattrs --sparse --posix --label:- --quoting-style:- --utc --clamp-mtime --starting-file:-";
+	"-cdrtuxAzjJZavwpPkOmhlnosSUWBiGRM0 -f:- -b:- -C:L -T:R -X:R -I:S -K:- -N:- -V:- -L:- -F:C -H:- "
+		"-g:W --create --compare --diff --append --list --update --extract --get --delete "
+		"--catenate --concatenate --test-label --gzip --gunzip --bzip2 --xz --lzma --lzip --lzop "
+		"--zstd --compress --auto-compress --no-auto-compress --verbose --file:- --directory:L "
+		"--files-from:R --exclude-from:R --exclude:- --exclude-vcs --exclude-vcs-ignores "
+		"--exclude-backups --exclude-caches --use-compress-program:S --to-command:S --checkpoint? "
+		"--checkpoint-action:C --info-script:C --new-volume-script:C --rsh-command:C "
+		"--rmt-command:C --index-file:W --listed-incremental:W --volno-file:W --to-stdout "
+		"--strip-components:- --wildcards --no-wildcards --wildcards-match-slash --anchored "
+		"--no-anchored --ignore-case --no-ignore-case --null --no-null --numeric-owner --owner:- "
+		"--group:- --mode:- --mtime:- --sort:- --transform:- --xform:- --full-time --occurrence? "
+		"--warning:- --totals? --block-number --format:- --one-file-system --keep-old-files "
+		"--skip-old-files --overwrite --preserve-permissions --same-permissions --same-owner "
+		"--no-same-owner --no-same-permissions --dereference --hard-dereference --verify "
+		"--remove-files!U --recursion --no-recursion --absolute-names --force-local "
+		"--ignore-zeros --show-defaults --show-transformed-names --touch --xattrs --acls "
+		"--selinux --no-xattrs --sparse --posix --label:- --quoting-style:- --utc --clamp-mtime "
+		"--starting-file:-";
 
 static const struct program tar_row = { .name = "tar", .opts = tar_options, .operands = "-*" };
 
@@ -70,12 +75,11 @@ static void note_extraction(struct judge *j, const struct parsed *p)
 	judge_path(j, p->who, dir && dir->has_value ? &dir->value : &here, USE_WRITE);
 }
 
-void check_tar(struct judge *j, const struct program *row, struct parsed *p)
+void check_tar(struct judge *j, struct parsed *p)
 {
 	struct args words = { 0 };
 	struct parsed inner = { .who = p->who, .name = p->name };
 
-	(void)row;
 	args_add(j, &words, *p->name);
 	if (p->operands.n && p->operands.v[0].is_known && p->operands.v[0].text[0] != '-') {
 		separate_letters(j, &p->operands, &words);

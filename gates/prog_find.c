@@ -11,19 +11,31 @@ static const struct {
 	const char *name;
 	const char *roles;	/* a letter for each word that follows */
 } predicates[] = {
-	{ "-a", "" }, { "-and", "" }, { "-o", "" }, { "-or", "" }, { "-not", "" }, { "!", "" }, { "(", "" }, { ")", "" },
-	{ ",", "" }, { "-daystart", "" }, { "-depth", "" }, { "-d", "" }, { "-follow", "" }, { "-mount", "" },
-	{ "-xdev", "" }, { "-noleaf", "" }, { "-nowarn", "" }, { "-warn", "" }, { "-ignore_readdir_race", "" },
+	{ "-a", "" }, { "-and", "" }, { "-o", "" }, { "-or", "" }, { "-not", "" }, { "!", "" }, { "(", "" },
+	    { ")", "" },
+	{ ",", "" }, { "-daystart", "" }, { "-depth", "" }, { "-d", "" }, { "-follow", "" }, { "-mount",
+	    "" },
+	{ "-xdev", "" }, { "-noleaf", "" }, { "-nowarn", "" }, { "-warn", "" }, { "-ignore_readdir_race",
+	    "" },
 	{ "-noignore_readdir_race", "" }, { "-empty", "" }, { "-executable", "" }, { "-readable", "" },
-	{ "-writable", "" }, { "-false", "" }, { "-true", "" }, { "-nogroup", "" }, { "-nouser", "" }, { "-print", "" },
-	{ "-print0", "" }, { "-prune", "" }, { "-quit", "" }, { "-ls", "" }, { "-help", "" }, { "-version", "" },
-	{ "-maxdepth", "-" }, { "-mindepth", "-" }, { "-regextype", "-" }, { "-amin", "-" }, { "-anewer", "L" },
-	{ "-atime", "-" }, { "-cmin", "-" }, { "-cnewer", "L" }, { "-ctime", "-" }, { "-fstype", "-" }, { "-gid", "-" },
-	{ "-group", "-" }, { "-ilname", "-" }, { "-iname", "-" }, { "-inum", "-" }, { "-ipath", "-" }, { "-iregex", "-" },
-	{ "-iwholename", "-" }, { "-links", "-" }, { "-lname", "-" }, { "-mmin", "-" }, { "-mtime", "-" }, { "-name", "-" },
-	{ "-newer", "L" }, { "-path", "-" }, { "-perm", "-" }, { "-regex", "-" }, { "-samefile", "L" }, { "-size", "-" },
-	{ "-type", "-" }, { "-uid", "-" }, { "-used", "-" }, { "-user", "-" }, { "-wholename", "-" }, { "-xtype", "-" },
-	{ "-context", "-" }, { "-printf", "-" }, { "-files0-from", "R" }, { "-fprint", "W" }, { "-fprint0", "W" },
+	{ "-writable", "" }, { "-false", "" }, { "-true", "" }, { "-nogroup", "" }, { "-nouser", "" },
+	    { "-print", "" },
+	{ "-print0", "" }, { "-prune", "" }, { "-quit", "" }, { "-ls", "" }, { "-help", "" }, { "-version",
+	    "" },
+	{ "-maxdepth", "-" }, { "-mindepth", "-" }, { "-regextype", "-" }, { "-amin", "-" }, { "-anewer",
+	    "L" },
+	{ "-atime", "-" }, { "-cmin", "-" }, { "-cnewer", "L" }, { "-ctime", "-" }, { "-fstype", "-" },
+	    { "-gid", "-" },
+	{ "-group", "-" }, { "-ilname", "-" }, { "-iname", "-" }, { "-inum", "-" }, { "-ipath", "-" },
+	    { "-iregex", "-" },
+	{ "-iwholename", "-" }, { "-links", "-" }, { "-lname", "-" }, { "-mmin", "-" }, { "-mtime", "-" },
+	    { "-name", "-" },
+	{ "-newer", "L" }, { "-path", "-" }, { "-perm", "-" }, { "-regex", "-" }, { "-samefile", "L" },
+	    { "-size", "-" },
+	{ "-type", "-" }, { "-uid", "-" }, { "-used", "-" }, { "-user", "-" }, { "-wholename", "-" },
+	    { "-xtype", "-" },
+	{ "-context", "-" }, { "-printf", "-" }, { "-files0-from", "R" }, { "-fprint", "W" }, { "-fprint0",
+	    "W" },
 	{ "-fls", "W" }, { "-fprintf", "W-" }, { NULL, NULL },
 };
 
@@ -95,7 +107,8 @@ static void delete_found(struct find *f)
 		below.start = f->words->v[f->i].start;
 		below.end = f->words->v[f->i].end;
 		judge_path(f->j, f->who, &below, USE_DELETE);
-		if (place_is_root(f->j->req, path) && !(f->j->req->workspace && !strcmp(path, f->j->req->workspace)))
+		if (place_is_root(f->j->req, path) &&
+		    !(f->j->req->workspace && !strcmp(path, f->j->req->workspace)))
 			judge_emptied(f->j, f->who, a);
 	}
 }
@@ -132,13 +145,12 @@ static bool begins_expression(const struct arg *a)
 	return a->text[0] == '-' || arg_is(a, "(") || arg_is(a, "!") || arg_is(a, ")") || arg_is(a, ",");
 }
 
-void check_find(struct judge *j, const struct program *row, struct parsed *p)
+void check_find(struct judge *j, struct parsed *p)
 {
 	struct args words = p->operands;
 	struct find f = { .j = j, .who = p->who, .words = &words };
 	size_t first = 0;
 
-	(void)row;
 	while (first < words.n && (arg_is(&words.v[first], "-H") || arg_is(&words.v[first], "-L") ||
 				   arg_is(&words.v[first], "-P") || !strncmp(words.v[first].text, "-O", 2)))
 		first++;
@@ -159,12 +171,14 @@ void check_find(struct judge *j, const struct program *row, struct parsed *p)
 /* --- fd --- */
 
 static const char fd_options[] =
-	"-HIuUsigalpLF01q -d:- -e:- -E:- -t:- -S:- -c:- -j:- -o:- --hidden --no-ignore --no-ignore-vcs --no-ignore-parent "
-	"--unrestricted --case-sensitive --ignore-case --glob --regex --fixed-strings --absolute-path --list-details --follow "
-	"--full-path --print0 --max-depth:- --min-depth:- --exact-depth:- --prune --type:- --extension:- --size:- "
-	"--changed-within:- --changed-before:- --owner:- --format:- --batch-size:- --exclude:- --ignore-file:R --color:- "
-	"--hyperlink? --threads:- --max-results:- --quiet --show-errors --base-directory:L --path-separator:- "
-	"--search-path:L --strip-cwd-prefix? --one-file-system --no-follow --and:- --relative-path --no-global-ignore-file";
+	"-HIuUsigalpLF01q -d:- -e:- -E:- -t:- -S:- -c:- -j:- -o:- --hidden --no-ignore --no-ignore-vcs "
+		"--no-ignore-parent --unrestricted --case-sensitive --ignore-case --glob --regex "
+		"--fixed-strings --absolute-path --list-details --follow --full-path --print0 "
+		"--max-depth:- --min-depth:- --exact-depth:- --prune --type:- --extension:- --size:- "
+		"--changed-within:- --changed-before:- --owner:- --format:- --batch-size:- --exclude:- "
+		"--ignore-file:R --color:- --hyperlink? --threads:- --max-results:- --quiet --show-errors "
+		"--base-directory:L --path-separator:- --search-path:L --strip-cwd-prefix? "
+		"--one-file-system --no-follow --and:- --relative-path --no-global-ignore-file";
 
 static const struct program fd_row = { .name = "fd", .opts = fd_options, .operands = "-L*" };
 
@@ -174,13 +188,12 @@ static bool runs_command(const struct arg *a)
 }
 
 /* fd OPTIONS [PATTERN [PATH...]] [-x COMMAND... [;]] */
-void check_fd(struct judge *j, const struct program *row, struct parsed *p)
+void check_fd(struct judge *j, struct parsed *p)
 {
 	struct args own = { 0 };
 	struct parsed inner = { .who = p->who, .name = p->name };
 	struct find f = { .j = j, .who = p->who, .words = &p->operands };
 
-	(void)row;
 	args_add(j, &own, *p->name);
 	for (; f.i < p->operands.n; f.i++) {
 		if (runs_command(&p->operands.v[f.i]))

@@ -103,7 +103,8 @@ static const struct shape shapes[] = {
 	{ "slack-token", "xoxa-", 'w', 20 },		{ "slack-token", "xoxr-", 'w', 20 },
 	{ "slack-token", "xoxs-", 'w', 20 },		{ "slack-token", "xoxc-", 'w', 20 },
 	{ "slack-token", "xoxd-", '/', 20 },		{ "slack-token", "xoxe.", '.', 20 },
-	{ "slack-token", "xapp-", 'w', 20 },		{ "slack-hook", "hooks.slack.com/services/", '/', 20 },
+	{ "slack-token", "xapp-", 'w', 20 },		{ "slack-hook", "hooks.slack.com/services/", '/',
+	  20 },
 	{ "google-key", "AIza", 'w', 35 },		{ "google-token", "ya29.", '.', 20 },
 	{ "google-secret", "GOCSPX-", 'w', 20 },	{ "npm-token", "npm_", 'a', 36 },
 	{ "pypi-token", "pypi-AgE", 'w', 50 },		{ "rubygems-key", "rubygems_", 'x', 48 },
@@ -219,7 +220,8 @@ static bool is_reference(const struct scan *sc, size_t i)
 {
 	int c = byte_at(sc, i);
 
-	return !c || c == '$' || c == '`' || c == '<' || c == '{' || c == '%' || begins(sc, i, "[masked ") || begins(sc, i, "***");
+	return !c || c == '$' || c == '`' || c == '<' || c == '{' || c == '%' || begins(sc, i, "[masked ") ||
+	       begins(sc, i, "***");
 }
 
 /* The end of a value: a quote that opened it closes it, else a blank or a sign of the shell's. */
@@ -237,13 +239,17 @@ static size_t value_end(const struct scan *sc, size_t i, int quote)
 }
 
 static const char *const secret_parts[] = {
-	"password", "passwd", "passphrase", "pwd", "pass", "secret", "token", "apikey", "credential", "credentials",
-	"authorization", "accesskey", "privatekey", "authtoken", "accesstoken", "refreshtoken", "clientsecret", "secretkey",
+	"password", "passwd", "passphrase", "pwd", "pass", "secret", "token", "apikey", "credential",
+	"credentials",
+	"authorization", "accesskey", "privatekey", "authtoken", "accesstoken", "refreshtoken",
+	"clientsecret", "secretkey",
 	"sessiontoken", "bearer", "pat", NULL
 };
 
-static const char *const key_owners[] = { "api", "access", "private", "auth", "signing", "encryption", "master", "session",
-					  "secret", "account", "service", "admin", "ssh", "deploy", "license", NULL };
+static const char *const key_owners[] = {
+	"api", "access", "private", "auth", "signing", "encryption", "master", "session", "secret",
+	"account", "service", "admin", "ssh", "deploy", "license", NULL,
+};
 
 static bool is_part(const char *const *list, const char *part, size_t len)
 {
@@ -259,9 +265,11 @@ static bool is_inner(char c)
 }
 
 /* What names end in that speak of something about a secret. */
-static const char *const about_parts[] = { "file", "path", "dir", "url", "uri", "name", "id", "type", "count", "stdin", "env", "ttl", "expiry",
-					   "length", "size", "endpoint", "helper", "command", "cmd", "manager", "store", "policy", "limit",
-					   "version", "field", "column", "regex", "pattern", "format", NULL };
+static const char *const about_parts[] = {
+	"file", "path", "dir", "url", "uri", "name", "id", "type", "count", "stdin", "env", "ttl",
+	"expiry", "length", "size", "endpoint", "helper", "command", "cmd", "manager", "store",
+	"policy", "limit", "version", "field", "column", "regex", "pattern", "format", NULL,
+};
 
 /* Does a name such as DB_PASSWORD, x-api-key or clientSecret speak of a secret? */
 static bool is_secret_name(const char *name, size_t len)
@@ -283,7 +291,8 @@ static bool is_secret_name(const char *name, size_t len)
 			n++;
 		if (n && is_part(secret_parts, name + i, n))
 			return true;
-		if (n == 3 && before && !strncasecmp(name + i, "key", 3) && is_part(key_owners, before, before_len))
+		if (n == 3 && before && !strncasecmp(name + i, "key", 3) &&
+		    is_part(key_owners, before, before_len))
 			return true;
 		if (n) {
 			before = name + i;
@@ -300,7 +309,9 @@ static bool is_secret_name(const char *name, size_t len)
 /* Over "Bearer ", "Basic " and "token " in a header's value. */
 static size_t skip_scheme(const struct scan *sc, size_t i)
 {
-	static const char *const schemes[] = { "bearer ", "basic ", "token ", "apikey ", "digest ", "negotiate ", NULL };
+	static const char *const schemes[] = {
+		"bearer ", "basic ", "token ", "apikey ", "digest ", "negotiate ", NULL,
+	};
 
 	for (const char *const *w = schemes; *w; w++)
 		if (begins_fold(sc, i, *w))
@@ -396,8 +407,10 @@ static bool match_user_option(const struct scan *sc, struct hit *hit)
 static const struct {
 	const char *program, *option;
 } password_options[] = {
-	{ "mysql", "-p" }, { "mysqldump", "-p" }, { "mysqladmin", "-p" }, { "mariadb", "-p" }, { "sshpass", "-p" }, { "redis-cli", "-a" },
-	{ "mongo", "-p" }, { "mongosh", "-p" }, { "ldapsearch", "-w" }, { "docker login", "-p" }, { "podman login", "-p" }, { "twine upload", "-p" },
+	{ "mysql", "-p" }, { "mysqldump", "-p" }, { "mysqladmin", "-p" }, { "mariadb", "-p" }, { "sshpass",
+	"-p" }, { "redis-cli", "-a" },
+	{ "mongo", "-p" }, { "mongosh", "-p" }, { "ldapsearch", "-w" }, { "docker login", "-p" },
+	{ "podman login", "-p" }, { "twine upload", "-p" },
 	{ "unzip", "-P" }, { "zip", "-P" }, { "7z", "-p" },
 };
 
@@ -429,7 +442,8 @@ static bool match_password_option(const struct scan *sc, struct hit *hit)
 		if (!(sc->programs & 1u << k) || !begins(sc, sc->at, password_options[k].option))
 			continue;
 		/* mysql takes it glued only; the others may have it apart. */
-		if (byte_at(sc, i) == ' ' && strncmp(password_options[k].program, "my", 2) && strcmp(password_options[k].program, "mariadb"))
+		if (byte_at(sc, i) == ' ' && strncmp(password_options[k].program, "my", 2) &&
+		    strcmp(password_options[k].program, "mariadb"))
 			i++;
 		if (byte_at(sc, i) == '"' || byte_at(sc, i) == '\'')
 			quote = byte_at(sc, i++);
@@ -530,7 +544,8 @@ int redact_text(const char *text, size_t len, const char *salt, struct buf *ret,
 			failed = buf_add(ret, text + sc.at, n);
 			sc.at += n;
 		} else if (find_hit(&sc, &hit)) {
-			failed = buf_add(ret, text + sc.at, hit.start - sc.at) || add_mask(ret, salt, text + hit.start, &hit);
+			failed = buf_add(ret, text + sc.at, hit.start - sc.at) ||
+				 add_mask(ret, salt, text + hit.start, &hit);
 			sc.at = hit.end;
 			masked++;
 		} else {

@@ -30,8 +30,8 @@ static void note_program_path(struct judge *j, const struct arg *a)
 {
 	const char *path = place_resolve(j->arena, j->sh.cwd, a->text);
 
-	judge_note(j, a, EFFECT_PROCESS_SPAWN, place_of(j->req, path, USE_LOOK), path, CHANGES, "unknown program",
-		   "'%s' is a program that is not looked into", a->text);
+	judge_note(j, a, EFFECT_PROCESS_SPAWN, place_of(j->req, path, USE_LOOK), path, CHANGES,
+		   "unknown program", "'%s' is a program that is not looked into", a->text);
 }
 
 static const char *const rule_of[] = {
@@ -42,8 +42,8 @@ static void note_row(struct judge *j, const struct program *row, const struct pa
 {
 	if (row->weight == HARMLESS && row->class == EFFECT_FILE_READ)
 		return;
-	judge_note(j, p->name, row->class, PLACE_NONE, p->who, row->weight, rule_of[row->weight], "'%s' %s", p->who,
-		   row->why ? row->why : "has effects");
+	judge_note(j, p->name, row->class, PLACE_NONE, p->who, row->weight, rule_of[row->weight], "'%s' %s",
+		   p->who, row->why ? row->why : "has effects");
 }
 
 /* Most programs answer these before anything else. */
@@ -94,14 +94,14 @@ static void run_row(struct judge *j, const struct program *row, const char *who,
 		p.operands = args_from(argv, 1);
 		note_row(j, row, &p);
 		if (row->check)
-			row->check(j, row, &p);
+			row->check(j, &p);
 		return;
 	}
 	options_read(j, row->opts, argv, &p);
 	if (p.is_help)
 		return;
 	if (row->check && has_sub)
-		row->check(j, row, &p);
+		row->check(j, &p);
 	if (has_sub) {
 		struct program bare = { .operands = "-*" };
 
@@ -109,15 +109,16 @@ static void run_row(struct judge *j, const struct program *row, const char *who,
 		if (run_sub(j, who, argv, &p))
 			return;
 		if (p.operands.n && row->weight == HARMLESS)
-			judge_note(j, &p.operands.v[0], EFFECT_PROCESS_SPAWN, PLACE_NONE, who, CHANGES, "unknown program",
-				   "'%s %s' has an effect that is not known", who, p.operands.v[0].text);
+			judge_note(j, &p.operands.v[0], EFFECT_PROCESS_SPAWN, PLACE_NONE, who, CHANGES,
+				   "unknown program", "'%s %s' has an effect that is not known", who,
+				   p.operands.v[0].text);
 		note_row(j, row, &p);
 		return;
 	}
 	note_row(j, row, &p);
 	options_apply(j, row, &p);
 	if (row->check)
-		row->check(j, row, &p);
+		row->check(j, &p);
 }
 
 static const struct func *find_function(const struct judge *j, const char *name)

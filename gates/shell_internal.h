@@ -28,7 +28,7 @@ struct reader {
 	const char *s;
 	size_t pos, end, len;		/* @end: of the part being read; @len: of @s */
 	char **twin;			/* what the second reader is shown instead, or NULL: @s */
-	const uint32_t *map;		/* offset in the outermost text for each byte, or NULL: the same */
+	const uint32_t *map;            /* offset in the outermost text for each byte, or NULL: the same */
 	struct shell_limits *lim;
 	struct starts *starts;
 	struct heredoc *heredocs;	/* announced, their bodies not yet read */
@@ -59,10 +59,10 @@ bool shell_is_name(const char *s, size_t len);
 
 /* --- shell_lex.c, above bytes --- */
 void shell_skip_blanks(struct reader *r);		/* and a comment */
-void shell_skip_newlines(struct reader *r);		/* and the bodies of here-documents that follow them */
-bool shell_keyword(struct reader *r, const char *kw);	/* steps over the unquoted word @kw if it is next */
+void shell_skip_newlines(struct reader *r);           /* and the bodies of here-documents that follow them */
+bool shell_keyword(struct reader *r, const char *kw); /* steps over the unquoted word @kw if it is next */
 struct redir *shell_redirection(struct reader *r);	/* NULL when there is none here */
-struct word *shell_plain_word(struct reader *r, size_t start, size_t end);	/* those bytes as they are */
+struct word *shell_plain_word(struct reader *r, size_t start, size_t end); /* those bytes as they are */
 /* shell_hide_from_grammar() - show the second reader @as at @pos, for what its grammar does not know */
 void shell_hide_from_grammar(struct reader *r, size_t pos, const char *as);
 
@@ -86,6 +86,7 @@ struct node *shell_list(struct reader *r);		/* up to a closer, which is left to 
  *
  * Return: why the line should not be trusted, or NULL when both agree
  */
-const char *shell_tree_objection(const char *text, size_t len, const uint32_t *starts, size_t n, size_t *ret_at);
+const char *shell_tree_objection(const char *text, size_t len, const uint32_t *starts, size_t n,
+				 size_t *ret_at);
 
 #endif

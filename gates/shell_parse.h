@@ -35,7 +35,7 @@ struct part {
 	bool quoted;		/* no splitting, no globbing, no braces */
 	const char *text;	/* TEXT: the bytes; PARAM: the name; never NULL for these */
 	size_t len;
-	const char *op;		/* PARAM: "" for $x, else ":-", "#", "//", "@P", ...; "!" and "len" before the name */
+	const char *op; /* PARAM: "" for $x, else ":-", "#", "//", "@P", ...; "!" and "len" before the name */
 	struct word *index;	/* PARAM: the subscript of ${a[i]}, or NULL */
 	struct word *arg;	/* PARAM: what follows the operator; ARITH: the expression; or NULL */
 	struct node *script;	/* COMMAND, PROCESS */
@@ -67,7 +67,7 @@ struct redir {
 	struct redir *next;
 	enum redir_kind kind;
 	int fd;			/* -1: the kind's own, or chosen by the shell for {var} */
-	struct word *target;	/* a path, a descriptor or "-"; HEREDOC: the body, HERESTRING: the string */
+	struct word *target;    /* a path, a descriptor or "-"; HEREDOC: the body, HERESTRING: the string */
 	size_t start, end;
 };
 
@@ -87,7 +87,7 @@ enum node_kind {
 	NODE_COND,	/* words: all between [[ and ]], operators too */
 };
 
-enum join { JOIN_SEQ, JOIN_BACKGROUND, JOIN_AND, JOIN_OR };	/* JOIN_BACKGROUND: this one was ended by & */
+enum join { JOIN_SEQ, JOIN_BACKGROUND, JOIN_AND, JOIN_OR }; /* JOIN_BACKGROUND: this one was ended by & */
 
 struct node {
 	struct node *next;

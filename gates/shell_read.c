@@ -422,7 +422,8 @@ static struct node *read_cond(struct reader *r, size_t start)
 			is_regex = false;
 		} else if (at_word(r) && r->pos == at) {
 			*tail = shell_word(r);
-			is_regex = !strcmp(word_literal(r->arena, *tail) ? word_literal(r->arena, *tail) : "", "=~");
+			is_regex = !strcmp(word_literal(r->arena, *tail) ? word_literal(r->arena, *tail) : "",
+					   "=~");
 		} else {
 			/* ( ) < > && || */
 			if (r->pos == at && !shell_match(r, "||"))
@@ -529,7 +530,7 @@ static struct node *prefixed_command(struct reader *r)
 			shell_skip_blanks(r);
 			shell_keyword(r, "-p");
 		} else if (shell_keyword(r, "!")) {
-			shell_hide_from_grammar(r, at, " ");	/* it knows "!" before some commands only */
+			shell_hide_from_grammar(r, at, " "); /* it knows "!" before some commands only */
 		} else {
 			break;
 		}
@@ -693,8 +694,16 @@ int shell_parse(struct arena *arena, const char *text, size_t len, bool is_posix
 	char *twin = NULL;
 
 	*r = (struct reader){
-		.arena = arena, .s = text, .end = len, .len = len, .twin = &twin, .lim = lim, .starts = starts,
-		.is_posix = is_posix, .problem = problem, .out = &out,
+		.arena = arena,
+		.s = text,
+		.end = len,
+		.len = len,
+		.twin = &twin,
+		.lim = lim,
+		.starts = starts,
+		.is_posix = is_posix,
+		.problem = problem,
+		.out = &out,
 	};
 	if (setjmp(out)) {
 		lim->depth = depth;

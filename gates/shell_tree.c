@@ -29,7 +29,9 @@ static void own_cursor(TSTreeCursor *c)
 }
 
 /* Nodes whose first byte is where a command begins. */
-static const char *const start_names[] = { "command_name", "declaration_command", "unset_command", "test_command" };
+static const char *const start_names[] = {
+	"command_name", "declaration_command", "unset_command", "test_command",
+};
 static _Thread_local TSSymbol start_symbols[ARRAY_LEN(start_names)];
 
 static void find_symbols(void)
@@ -57,7 +59,7 @@ static TSParser *get_parser(void)
 		parser = ts_parser_new();
 		find_symbols();
 	}
-	/* Setting the language makes a new scanner: the grammar's keeps something of the last line otherwise. */
+	/* This makes a new scanner, too: the grammar's keeps something of the last line otherwise. */
 	return parser && ts_parser_set_language(parser, lang) ? parser : NULL;
 }
 
@@ -125,7 +127,8 @@ static bool same_starts(TSNode root, const uint32_t *starts, size_t n, size_t *r
 	return found == n;
 }
 
-const char *shell_tree_objection(const char *text, size_t len, const uint32_t *starts, size_t n, size_t *ret_at)
+const char *shell_tree_objection(const char *text, size_t len, const uint32_t *starts, size_t n,
+				 size_t *ret_at)
 {
 	TSParser *p = get_parser();
 	OWN(tree) TSTree *tree = NULL;

@@ -18,68 +18,66 @@ static void check_var_name(struct judge *j, const char *who, const struct arg *a
 		var_fetched(j, a->text, a);
 }
 
-static void check_names(struct judge *j, const struct program *row, struct parsed *p)
+static void check_names(struct judge *j, struct parsed *p)
 {
 	const struct opt *array = opt_find(p, "a");
 
-	(void)row;
 	if (array && array->has_value)
 		check_var_name(j, p->who, &array->value, true);
 	for (size_t i = 0; i < p->operands.n; i++)
 		check_var_name(j, p->who, &p->operands.v[i], true);
 }
 
-static void check_getopts(struct judge *j, const struct program *row, struct parsed *p)
+static void check_getopts(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	if (p->operands.n > 1)
 		check_var_name(j, p->who, &p->operands.v[1], true);
 }
 
-static void check_unset(struct judge *j, const struct program *row, struct parsed *p)
+static void check_unset(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	for (size_t i = 0; i < p->operands.n; i++) {
 		check_var_name(j, p->who, &p->operands.v[i], false);
 		if (arg_is(&p->operands.v[i], "PATH"))
-			judge_unknown(j, p->who, &p->operands.v[i], "takes PATH away, so that names stand for files here");
+			judge_unknown(j, p->who, &p->operands.v[i], "takes PATH away, so that names stand "
+		"for files here");
 		else if (p->operands.v[i].is_known)
 			var_set(j, p->operands.v[i].text, VALUE_UNKNOWN, "");
 	}
 }
 
-static void check_printf(struct judge *j, const struct program *row, struct parsed *p)
+static void check_printf(struct judge *j, struct parsed *p)
 {
 	const struct opt *v = opt_find(p, "v");
 
-	(void)row;
 	if (v && v->has_value)
 		check_var_name(j, p->who, &v->value, true);
 }
 
 /* test -v reads a subscript; the rest only looks. Words that were fetched could be "-v a[$(cmd)]". */
-static void check_test(struct judge *j, const struct program *row, struct parsed *p)
+static void check_test(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	for (size_t i = 0; i < p->operands.n; i++) {
 		const struct arg *a = &p->operands.v[i];
 
 		if (arg_is(a, "-v") && i + 1 < p->operands.n)
 			check_var_name(j, p->who, a + 1, false);
-		else if (a->is_fetched && !a->is_number && (a->may_split || p->operands.n < 3 + !strcmp(p->who, "[")) &&
+		else if (a->is_fetched && !a->is_number &&
+			 (a->may_split || p->operands.n < 3 + !strcmp(p->who, "[")) &&
 			 a->text[0] == PLACE_HOLE && i + 1 < p->operands.n && !arg_is(a + 1, "]"))
-			judge_unknown(j, p->who, a, "gets fetched words, and -v among them could run commands");
+			judge_unknown(j, p->who, a, "gets fetched words, and -v among them could run "
+		"commands");
 		else if (a->is_fetched && a->may_split && a->text[0] == PLACE_HOLE && !a->is_operand)
-			judge_unknown(j, p->who, a, "gets fetched words, and -v among them could run commands");
+			judge_unknown(j, p->who, a, "gets fetched words, and -v among them could run "
+		"commands");
 	}
 }
 
-static void check_cd(struct judge *j, const struct program *row, struct parsed *p)
+static void check_cd(struct judge *j, struct parsed *p)
 {
 	struct arg home = { .text = j->req->home ? j->req->home : "\001", .is_known = j->req->home != NULL };
 	const struct arg *to = p->operands.n ? &p->operands.v[0] : &home;
 
-	(void)row;
 	if (!to->is_known || to->is_glob || arg_is(to, "-")) {
 		j->sh.cwd = NULL;
 		return;
@@ -88,9 +86,8 @@ static void check_cd(struct judge *j, const struct program *row, struct parsed *
 	j->sh.cwd = to->text[0] == '/' || j->sh.cwd ? place_resolve(j->arena, j->sh.cwd, to->text) : NULL;
 }
 
-static void check_popd(struct judge *j, const struct program *row, struct parsed *p)
+static void check_popd(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	(void)p;
 	j->sh.cwd = NULL;
 }
@@ -121,7 +118,7 @@ static void declare_word(struct judge *j, const char *who, const struct arg *a, 
 	if (is_integer)
 		expand_arith_text(j, value.text, a);
 	var_set_arg(j, arena_dup(j->arena, a->text, n), &value);
-	env_assign(j, arena_dup(j->arena, a->text, n), &value, true);
+	env_assign(j, arena_dup(j->arena, a->text, n), &value);
 }
 
 static bool is_digits(const struct word *w)
@@ -146,11 +143,10 @@ static void check_assigned(struct judge *j, const struct parsed *p)
 	}
 }
 
-static void check_declare(struct judge *j, const struct program *row, struct parsed *p)
+static void check_declare(struct judge *j, struct parsed *p)
 {
 	bool is_integer = opt_has(p, "i");
 
-	(void)row;
 	if (opt_has(p, "f F"))
 		return;
 	if (opt_has(p, "n"))
@@ -172,9 +168,8 @@ static void check_declare(struct judge *j, const struct program *row, struct par
 }
 
 /* set alone lists variables; with words it sets $1 and on. */
-static void check_set(struct judge *j, const struct program *row, struct parsed *p)
+static void check_set(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	if (!p->operands.n) {
 		dumps_variables(j, p);
 		return;
@@ -199,11 +194,10 @@ static void check_set(struct judge *j, const struct program *row, struct parsed 
 	}
 }
 
-static void check_eval(struct judge *j, const struct program *row, struct parsed *p)
+static void check_eval(struct judge *j, struct parsed *p)
 {
 	struct bytes line = { 0 };
 
-	(void)row;
 	for (size_t i = 0; i < p->operands.n; i++) {
 		const struct arg *a = &p->operands.v[i];
 
@@ -218,23 +212,22 @@ static void check_eval(struct judge *j, const struct program *row, struct parsed
 		walk_script(j, line.s, p->name, false);
 }
 
-static void check_let(struct judge *j, const struct program *row, struct parsed *p)
+static void check_let(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	for (size_t i = 0; i < p->operands.n; i++) {
 		const struct arg *a = &p->operands.v[i];
 
 		if (a->is_known)
 			expand_arith_text(j, a->text, a);
 		else if (!a->is_number)
-			judge_unknown(j, p->who, a, "reads words only the running shell knows as arithmetic");
+			judge_unknown(j, p->who, a, "reads words only the running shell knows as "
+		"arithmetic");
 	}
 }
 
 /* An alias takes effect on the lines after it. */
-static void check_alias(struct judge *j, const struct program *row, struct parsed *p)
+static void check_alias(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	for (size_t i = 0; i < p->operands.n; i++) {
 		const struct arg *a = &p->operands.v[i];
 		const char *eq = strchr(a->text, '=');
@@ -247,62 +240,57 @@ static void check_alias(struct judge *j, const struct program *row, struct parse
 	}
 }
 
-static void check_trap(struct judge *j, const struct program *row, struct parsed *p)
+static void check_trap(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	if (p->operands.n < 2 || arg_is(&p->operands.v[0], "-"))
 		return;
 	apply_role(j, p->who, 'S', &p->operands, 0);
 }
 
-static void check_command(struct judge *j, const struct program *row, struct parsed *p)
+static void check_command(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	if (!opt_has(p, "v V") && p->operands.n)
 		apply_role(j, p->who, 'X', &p->operands, 0);
 }
 
-static void check_exec(struct judge *j, const struct program *row, struct parsed *p)
+static void check_exec(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	if (p->operands.n)
 		apply_role(j, p->who, 'X', &p->operands, 0);
 }
 
-static void check_mapfile(struct judge *j, const struct program *row, struct parsed *p)
+static void check_mapfile(struct judge *j, struct parsed *p)
 {
 	static const struct arg name = { .text = "MAPFILE", .is_known = true };
 
-	(void)row;
 	check_var_name(j, p->who, p->operands.n ? &p->operands.v[0] : &name, true);
 }
 
 /* Most options of the shell change how it reads lines; these do not matter to what we read. */
-static void check_shopt(struct judge *j, const struct program *row, struct parsed *p)
+static void check_shopt(struct judge *j, struct parsed *p)
 {
-	static const char harmless[] = " globstar nullglob dotglob nocaseglob nocasematch failglob globasciiranges checkwinsize "
-				       "cmdhist histappend inherit_errexit extglob expand_aliases promptvars ";
+	static const char harmless[] = " globstar nullglob dotglob nocaseglob nocasematch failglob "
+		"globasciiranges checkwinsize cmdhist histappend inherit_errexit extglob expand_aliases "
+		"promptvars ";
 
-	(void)row;
 	for (size_t i = 0; i < p->operands.n; i++) {
 		const struct arg *a = &p->operands.v[i];
 		const char *hit = a->is_known ? strstr(harmless, a->text) : NULL;
 
-		if (arg_is(a, "expand_aliases"))
-			j->sh.has_aliases = true;
 		if (opt_has(p, "s u") && !(hit && *a->text && hit[-1] == ' ' && hit[strlen(a->text)] == ' '))
 			judge_unknown(j, p->who, a, "changes how the shell works");
 	}
 }
 
 /* shift: $2 becomes $1. */
-static void check_shift(struct judge *j, const struct program *row, struct parsed *p)
+static void check_shift(struct judge *j, struct parsed *p)
 {
 	const struct arg *by = p->operands.n ? &p->operands.v[0] : NULL;
-	size_t n = by && by->is_known && strspn(by->text, "0123456789") == strlen(by->text) ? strtoul(by->text, NULL, 10) : !by;
+	size_t n = by && by->is_known && strspn(by->text, "0123456789") == strlen(by->text)
+			   ? strtoul(by->text, NULL, 10)
+			   : !by;
 	struct args *left = ARENA_NEW(j->arena, struct args);
 
-	(void)row;
 	if (!j->sh.params)
 		return;
 	if (!n || n >= j->sh.params->n) {
@@ -316,27 +304,26 @@ static void check_shift(struct judge *j, const struct program *row, struct parse
 }
 
 /* jobs -x runs what follows. */
-static void check_jobs(struct judge *j, const struct program *row, struct parsed *p)
+static void check_jobs(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	if (opt_has(p, "x") && p->operands.n)
 		apply_role(j, p->who, 'X', &p->operands, 0);
 }
 
 /* kill -0 and -l only ask. */
-static void check_kill(struct judge *j, const struct program *row, struct parsed *p)
+static void check_kill(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	if (p->operands.n && (arg_is(&p->operands.v[0], "-0") || arg_is(&p->operands.v[0], "-l") ||
 			      arg_is(&p->operands.v[0], "-L")))
 		return;
-	judge_note(j, p->name, EFFECT_PROCESS_SPAWN, PLACE_NONE, p->who, CHANGES, "effect", "'%s' signals processes",
+	judge_note(j, p->name, EFFECT_PROCESS_SPAWN, PLACE_NONE, p->who, CHANGES, "effect",
+		"'%s' signals processes",
 		   p->who);
 }
 
 const struct program table_shell[] = {
-	{ .name = ":|true|false|echo|pwd|return|break|continue|exit|times|umask|ulimit|help|caller|type|logout|"
-		  "disown|unalias|dirs|bg|fg|suspend" },
+	{ .name = ":|true|false|echo|pwd|return|break|continue|exit|times|umask|ulimit|help|caller|type|"
+		"logout|disown|unalias|dirs|bg|fg|suspend" },
 	{ .name = "shift", .check = check_shift },
 	ROW("jobs", "+ -lnprsx", "-*", .check = check_jobs),
 	ROW("printf", "+ -v:-", "-*", .check = check_printf),

@@ -19,14 +19,14 @@ static bool in_words(const char *list, const char *word)
 }
 
 static const char systemctl_reads[] =
-	"status show cat list-units list-unit-files list-sockets list-timers list-jobs list-dependencies list-machines "
-	"is-active is-enabled is-failed is-system-running get-default show-environment help";
+	"status show cat list-units list-unit-files list-sockets list-timers list-jobs list-dependencies "
+		"list-machines is-active is-enabled is-failed is-system-running get-default "
+		"show-environment help";
 
-static void check_systemctl(struct judge *j, const struct program *row, struct parsed *p)
+static void check_systemctl(struct judge *j, struct parsed *p)
 {
 	const struct arg *verb = p->operands.n ? &p->operands.v[0] : NULL;
 
-	(void)row;
 	if (!verb || (verb->is_known && in_words(systemctl_reads, verb->text)))
 		return;
 	judge_note(j, verb, EFFECT_ENCLOSURE_CONTROL, PLACE_NONE, p->who, REFUSED, "deny list",
@@ -38,8 +38,9 @@ static void check_systemctl(struct judge *j, const struct program *row, struct p
 /* The host side of -v SRC:DST or --mount ...src=SRC,...: all of the host, or the daemon's own door. */
 static bool mounts_host(struct judge *j, const char *spec)
 {
-	const char *src = strstr(spec, "source=") ? strstr(spec, "source=") + 7 : strstr(spec, "src=") ? strstr(spec, "src=") + 4
-												     : spec;
+	const char *src = strstr(spec, "source=") ? strstr(spec, "source=") + 7
+			  : strstr(spec, "src=")  ? strstr(spec, "src=") + 4
+						  : spec;
 	const char *path;
 	size_t n = strcspn(src, ":,");
 
@@ -53,7 +54,8 @@ static bool mounts_host(struct judge *j, const char *spec)
 }
 
 static const char *const shared_with_host[] = {
-	"--privileged", "--pid=host", "--ipc=host", "--userns=host", "--uts=host", "--cgroupns=host", "--cap-add=ALL",
+	"--privileged", "--pid=host", "--ipc=host", "--userns=host", "--uts=host", "--cgroupns=host",
+	"--cap-add=ALL",
 	"--cap-add=SYS_ADMIN", "--security-opt=seccomp=unconfined", "--security-opt=apparmor=unconfined", NULL
 };
 
@@ -64,8 +66,8 @@ static bool breaks_out(struct judge *j, const struct args *words, size_t i)
 	const char *eq = strchr(a->text, '=');
 
 	for (const char *const *s = shared_with_host; *s; s++)
-		if (!strcmp(a->text, *s) || (strchr(*s, '=') && !strncmp(a->text, *s, strcspn(*s, "=")) && !eq &&
-					     !strcmp(strchr(*s, '=') + 1, next)))
+		if (!strcmp(a->text, *s) || (strchr(*s, '=') && !strncmp(a->text, *s, strcspn(*s, "=")) &&
+					     !eq && !strcmp(strchr(*s, '=') + 1, next)))
 			return true;
 	if (!strncmp(a->text, "--privileged=", 13) && strcmp(eq, "=false"))
 		return true;
@@ -82,24 +84,27 @@ static bool breaks_out(struct judge *j, const struct args *words, size_t i)
 	return false;
 }
 
-static void check_docker_run(struct judge *j, const struct program *row, struct parsed *p)
+static void check_docker_run(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	for (size_t i = 0; i < p->operands.n; i++)
 		if (breaks_out(j, &p->operands, i))
-			judge_note(j, &p->operands.v[i], EFFECT_ENCLOSURE_CONTROL, PLACE_NONE, p->who, REFUSED, "deny list",
-				   "'%s %s' opens the host to a container", p->who, p->operands.v[i].text);
+			judge_note(j, &p->operands.v[i], EFFECT_ENCLOSURE_CONTROL, PLACE_NONE, p->who,
+				   REFUSED, "deny list", "'%s %s' opens the host to a container", p->who,
+				   p->operands.v[i].text);
 }
 
 /* --- sqlite3 --- */
 
 static const char *const sql_writers[] = {
-	"writefile", "load_extension", "edit(", "fts3_tokenizer", "attach", "insert", "update", "delete", "drop", "create",
-	"replace", "vacuum", "reindex", "alter", "pragma", "analyze", "begin", "commit", "detach", "readfile", NULL
+	"writefile", "load_extension", "edit(", "fts3_tokenizer", "attach", "insert", "update", "delete",
+	"drop", "create",
+	"replace", "vacuum", "reindex", "alter", "pragma", "analyze", "begin", "commit", "detach", "readfile",
+	  NULL
 };
 
-static const char sql_dots[] = ".tables .schema .indexes .indices .databases .fullschema .headers .header .mode .width .show .help .dump "
-			       ".nullvalue .separator .quit .exit .bail .echo .stats .timer .eqp";
+static const char sql_dots[] = ".tables .schema .indexes .indices .databases .fullschema .headers .header "
+		".mode .width .show .help .dump .nullvalue .separator .quit .exit .bail .echo .stats "
+		".timer .eqp";
 
 static bool sql_only_reads(const char *sql)
 {
@@ -123,9 +128,8 @@ static bool sql_only_reads(const char *sql)
 	return !strstr(sql, "\n.");
 }
 
-static void check_sqlite(struct judge *j, const struct program *row, struct parsed *p)
+static void check_sqlite(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	if (p->operands.n)
 		judge_path(j, p->who, &p->operands.v[0], USE_READ);
 	/* Even a question makes the file where there is none. */
@@ -136,38 +140,36 @@ static void check_sqlite(struct judge *j, const struct program *row, struct pars
 		judge_unknown(j, p->who, p->name, "runs what it reads from standard input");
 	for (size_t i = 1; i < p->operands.n; i++)
 		if (!p->operands.v[i].is_known || !sql_only_reads(p->operands.v[i].text))
-			judge_note(j, &p->operands.v[i], EFFECT_WORKSPACE_MUTATION, PLACE_INSIDE, p->who, CHANGES, "write",
-				   "'%s' is given more than a plain query", p->who);
+			judge_note(j, &p->operands.v[i], EFFECT_WORKSPACE_MUTATION, PLACE_INSIDE, p->who,
+				   CHANGES, "write", "'%s' is given more than a plain query", p->who);
 }
 
 /* --- crontab, mount --- */
 
-static void check_crontab(struct judge *j, const struct program *row, struct parsed *p)
+static void check_crontab(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	if (p->operands.n == 1 && arg_is(&p->operands.v[0], "-l"))
 		return;
 	judge_note(j, p->name, EFFECT_ENCLOSURE_CONTROL, PLACE_NONE, p->who, REFUSED, "deny list",
 		   "'%s' has commands run outside the run", p->who);
 }
 
-static void check_mount(struct judge *j, const struct program *row, struct parsed *p)
+static void check_mount(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	if (!p->operands.n || (p->operands.n == 1 && arg_is(&p->operands.v[0], "-l")))
 		return;
-	judge_note(j, p->name, EFFECT_ENCLOSURE_CONTROL, PLACE_NONE, p->who, REFUSED, "deny list", "'%s' changes what is mounted",
+	judge_note(j, p->name, EFFECT_ENCLOSURE_CONTROL, PLACE_NONE, p->who, REFUSED, "deny list",
+		"'%s' changes what is mounted",
 		   p->who);
 }
 
 /* kubectl and terraform: which verbs change something elsewhere. */
-static void check_cloud(struct judge *j, const struct program *row, struct parsed *p)
+static void check_cloud(struct judge *j, struct parsed *p)
 {
-	static const char writes[] = "apply create delete destroy edit patch replace scale rollout drain cordon uncordon taint label "
-				     "annotate expose run set autoscale import taint untaint install upgrade uninstall rollback push "
-				     "deploy publish up promote release";
+	static const char writes[] = "apply create delete destroy edit patch replace scale rollout drain "
+		"cordon uncordon taint label annotate expose run set autoscale import taint untaint "
+		"install upgrade uninstall rollback push deploy publish up promote release";
 
-	(void)row;
 	for (size_t i = 0; i < p->operands.n && i < 4; i++) {
 		if (p->operands.v[i].text[0] == '-')
 			continue;
@@ -179,63 +181,80 @@ static void check_cloud(struct judge *j, const struct program *row, struct parse
 	}
 }
 
-#define OPENSSL_OPTIONS                                                                                                \
-	"= --in:R --out:W --noout --text --inform:- --outform:- --subject --issuer --dates --enddate --startdate --fingerprint "  \
-	"--serial --pubkey --modulus --hash --sha256 --sha1 --sha512 --md5 --purpose --ext:- --nameopt:- --checkend:- "       \
-	"--CAfile:R --CApath:L --verbose --hex --base64 --r --d --e --a --A --check --pubin --pubout --email --alias --sha384 --v --b --f"
+static const char openssl_options[] =
+	"= --in:R --out:W --noout --text --inform:- --outform:- --subject --issuer --dates --enddate "
+	"--startdate --fingerprint --serial --pubkey --modulus --hash --sha256 --sha1 --sha384 --sha512 "
+	"--md5 --purpose --ext:- --nameopt:- --checkend:- --CAfile:R --CApath:L --verbose --hex --base64 "
+	"--r --d --e --a --A --check --pubin --pubout --email --alias --v --b --f";
 
 const struct program table_sys[] = {
 	/* services */
-	ROW("systemctl", "+ -a -l -q -r -t:- -n:- -p:- -o:- -H:U -M:U --user --system --all --full --no-pager --no-legend --plain "
-			 "--quiet --type:- --state:- --property:- --value --lines:- --output:- --failed --recursive --now --force "
-			 "--host:U --machine:U --root:U --no-block --wait --runtime --signal:- --kill-whom:-", "-*",
+	ROW("systemctl", "+ -a -l -q -r -t:- -n:- -p:- -o:- -H:U -M:U --user --system --all --full "
+		"--no-pager --no-legend --plain --quiet --type:- --state:- --property:- --value --lines:- "
+		"--output:- --failed --recursive --now --force --host:U --machine:U --root:U --no-block "
+		"--wait --runtime --signal:- --kill-whom:-", "-*",
 	    .check = check_systemctl),
-	ROW("journalctl", "-aefkmqrxN -b? -c:- -D:L -F:- -g:- -n? -o:- -p:- -S:- -t:- -u:- -U:- --all --boot? --catalog --directory:L "
-			  "--dmesg --file:R --follow --full --grep:- --identifier:- --lines? --list-boots --no-pager --no-full "
-			  "--no-hostname --no-tail --output:- --output-fields:- --priority:- --quiet --reverse --since:- --system "
-			  "--unit:- --until:- --user --user-unit:- --utc --disk-usage --header --pager-end --fields --field:-", "-*"),
-	{ .name = "systemd-run|busctl|gdbus|dbus-send|qdbus|machinectl|loginctl|systemd-cat|systemd-notify|systemd-socket-activate|"
-		  "systemd-mount|systemd-umount|portablectl|homectl|at|batch|atrm|launchctl|initctl|xdg-open|gio|notify-send|"
-		  "tmux-attach",
+	ROW("journalctl", "-aefkmqrxN -b? -c:- -D:L -F:- -g:- -n? -o:- -p:- -S:- -t:- -u:- -U:- --all "
+		"--boot? --catalog --directory:L --dmesg --file:R --follow --full --grep:- --identifier:- "
+		"--lines? --list-boots --no-pager --no-full --no-hostname --no-tail --output:- "
+		"--output-fields:- --priority:- --quiet --reverse --since:- --system --unit:- --until:- "
+		"--user --user-unit:- --utc --disk-usage --header --pager-end --fields --field:-", "-*"),
+	{ .name = "systemd-run|busctl|gdbus|dbus-send|qdbus|machinectl|loginctl|systemd-cat|"
+		"systemd-notify|systemd-socket-activate|systemd-mount|systemd-umount|portablectl|homectl|"
+		"at|batch|atrm|launchctl|initctl|xdg-open|gio|notify-send|tmux-attach",
 	  .class = EFFECT_ENCLOSURE_CONTROL, .weight = REFUSED, .why = "has a service act outside the run" },
 	{ .name = "crontab", .check = check_crontab },
-	{ .name = "mount|umount|fusermount|fusermount3|losetup|modprobe|insmod|rmmod|sysctl|iptables|ip6tables|nft|ufw|dmsetup|mdadm|"
-		  "kexec|swapctl|setenforce|auditctl|bpftool|useradd|userdel|usermod|groupadd|groupdel|passwd|chpasswd|visudo|"
-		  "update-alternatives|ldconfig|dpkg-reconfigure|update-grub|grub-install",
+	{ .name = "mount|umount|fusermount|fusermount3|losetup|modprobe|insmod|rmmod|sysctl|iptables|"
+		"ip6tables|nft|ufw|dmsetup|mdadm|kexec|swapctl|setenforce|auditctl|bpftool|useradd|"
+		"userdel|usermod|groupadd|groupdel|passwd|chpasswd|visudo|update-alternatives|ldconfig|"
+		"dpkg-reconfigure|update-grub|grub-install",
 	  .check = check_mount },
-	{ .name = "service|rc-service|rc-update|update-rc.d|chkconfig|supervisorctl|pm2|hostnamectl|timedatectl|localectl|"
-		  "resolvectl|networkctl|udevadm|dmesg", .class = EFFECT_ENCLOSURE_CONTROL, .weight = CHANGES,
+	{ .name = "service|rc-service|rc-update|update-rc.d|chkconfig|supervisorctl|pm2|hostnamectl|"
+		"timedatectl|localectl|resolvectl|networkctl|udevadm|dmesg",
+	    .class = EFFECT_ENCLOSURE_CONTROL, .weight = CHANGES,
 	  .why = "speaks to a service" },
-	{ .name = "pkill|killall|skill|fuser|renice|tmux|screen|zellij|dtach|abduco|nq|daemonize|start-stop-daemon|tset|reset",
+	{ .name = "pkill|killall|skill|fuser|renice|tmux|screen|zellij|dtach|abduco|nq|daemonize|"
+		"start-stop-daemon|tset|reset",
 	  .class = EFFECT_PROCESS_SPAWN, .weight = CHANGES, .why = "acts on other processes" },
 
 	/* containers and clouds */
-	ROW("docker|podman|nerdctl", "+ -H:- -c:- -l:- -D --host:- --context:- --config:- --log-level:- --debug --tls --tlsverify "
-				     "--tlscacert:- --tlscert:- --tlskey:- --url:- --connection:- --remote --root:- --namespace:-",
+	ROW("docker|podman|nerdctl", "+ -H:- -c:- -l:- -D --host:- --context:- --config:- --log-level:- "
+		"--debug --tls --tlsverify --tlscacert:- --tlscert:- --tlskey:- --url:- --connection:- "
+		"--remote --root:- --namespace:-",
 	    OPERANDS_SUB, .class = EFFECT_ENCLOSURE_CONTROL, .weight = CHANGES, .why = "has a daemon act"),
-	ROW("docker container|podman container|nerdctl container", "+", OPERANDS_SUB, .class = EFFECT_ENCLOSURE_CONTROL,
+	ROW("docker container|podman container|nerdctl container", "+", OPERANDS_SUB,
+	    .class = EFFECT_ENCLOSURE_CONTROL,
 	    .weight = CHANGES, .why = "has a daemon act"),
-	{ .name = "docker run|podman run|nerdctl run|docker container run|podman container run|docker create|podman create|"
-		  "docker container create", .check = check_docker_run, .class = EFFECT_ENCLOSURE_CONTROL, .weight = ASKS,
+	{ .name = "docker run|podman run|nerdctl run|docker container run|podman container run|"
+		"docker create|podman create|docker container create", .check = check_docker_run,
+	    .class = EFFECT_ENCLOSURE_CONTROL, .weight = ASKS,
 	  .why = "starts a container" },
-	{ .name = "docker push|podman push|docker image push|docker manifest push|docker login|podman login",
+	{ .name = "docker push|podman push|docker image push|docker manifest push|docker login|"
+		"podman login",
 	  .class = EFFECT_VENDOR_SYNC_WRITE, .weight = ASKS, .why = "publishes to a registry" },
-	{ .name = "docker exec|podman exec|docker container exec", .check = check_docker_run, .class = EFFECT_ENCLOSURE_CONTROL,
+	{ .name = "docker exec|podman exec|docker container exec", .check = check_docker_run,
+	    .class = EFFECT_ENCLOSURE_CONTROL,
 	  .weight = CHANGES, .why = "has a daemon act" },
-	{ .name = "kubectl|oc|helm|terraform|tofu|pulumi|ansible|ansible-playbook|aws|gcloud|az|gsutil|doctl|flyctl|fly|heroku|"
-		  "vercel|netlify|wrangler|firebase|serverless|sls|eb|cdk|sam|nomad|consul|packer|vagrant|minikube|kind|k3d|"
-		  "skaffold|argocd|flux|eksctl|ibmcloud|oci|linode-cli|hcloud|railway|supabase|stripe|sentry-cli",
-	  .check = check_cloud, .class = EFFECT_ENCLOSURE_CONTROL, .weight = CHANGES, .why = "speaks to a service elsewhere" },
-	{ .name = "docker-compose|podman-compose|buildah|skopeo|ctr|crictl|lxc|incus|virsh|virt-install|qemu-system-x86_64|"
-		  "qemu-img|VBoxManage|multipass|limactl|colima|distrobox|toolbox|flatpak|snap",
+	{ .name = "kubectl|oc|helm|terraform|tofu|pulumi|ansible|ansible-playbook|aws|gcloud|az|gsutil|"
+		"doctl|flyctl|fly|heroku|vercel|netlify|wrangler|firebase|serverless|sls|eb|cdk|sam|nomad|"
+		"consul|packer|vagrant|minikube|kind|k3d|skaffold|argocd|flux|eksctl|ibmcloud|oci|"
+		"linode-cli|hcloud|railway|supabase|stripe|sentry-cli",
+	  .check = check_cloud, .class = EFFECT_ENCLOSURE_CONTROL, .weight = CHANGES, .why =
+		"speaks to a service elsewhere" },
+	{ .name = "docker-compose|podman-compose|buildah|skopeo|ctr|crictl|lxc|incus|virsh|virt-install|"
+		"qemu-system-x86_64|qemu-img|VBoxManage|multipass|limactl|colima|distrobox|toolbox|"
+		"flatpak|snap",
 	  .class = EFFECT_ENCLOSURE_CONTROL, .weight = CHANGES, .why = "has a daemon or a machine act" },
 
 	/* files with a language of their own */
-	ROW("sqlite3", "= --readonly --json --csv --header --noheader --line --list --table --box --markdown --column --html --quote --tabs "
-		       "--batch --bail --safe --separator:- --nullvalue:- --newline:- --echo --interactive --stats", "-*", .check = check_sqlite),
-	ROW("openssl", "+", OPERANDS_SUB, .class = EFFECT_PROCESS_SPAWN, .weight = CHANGES, .why = "handles keys and certificates"),
-	ROW("openssl x509|openssl crl|openssl req|openssl asn1parse|openssl verify|openssl dgst|openssl rand|openssl base64|"
-	    "openssl md5|openssl sha256|openssl sha1|openssl sha512", OPENSSL_OPTIONS, "R*"),
+	ROW("sqlite3", "= --readonly --json --csv --header --noheader --line --list --table --box "
+		"--markdown --column --html --quote --tabs --batch --bail --safe --separator:- "
+		"--nullvalue:- --newline:- --echo --interactive --stats", "-*", .check = check_sqlite),
+	ROW("openssl", "+", OPERANDS_SUB, .class = EFFECT_PROCESS_SPAWN, .weight = CHANGES, .why =
+		"handles keys and certificates"),
+	ROW("openssl x509|openssl crl|openssl req|openssl asn1parse|openssl verify|openssl dgst|"
+		"openssl rand|openssl base64|openssl md5|openssl sha256|openssl sha1|openssl sha512",
+	    openssl_options, "R*"),
 	{ .name = "openssl version|openssl list|openssl ciphers|openssl help" },
 	{ 0 }
 };

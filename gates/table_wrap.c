@@ -29,7 +29,7 @@ static void run_split(struct judge *j, const struct parsed *p, const struct arg 
 	walk_script(j, line.s, split, false);
 }
 
-static void check_env(struct judge *j, const struct program *row, struct parsed *p)
+static void check_env(struct judge *j, struct parsed *p)
 {
 	const struct opt *split = opt_find(p, "S") ? opt_find(p, "S") : opt_find(p, "split-string");
 	const struct opt *dir = opt_find(p, "C") ? opt_find(p, "C") : opt_find(p, "chdir");
@@ -37,7 +37,6 @@ static void check_env(struct judge *j, const struct program *row, struct parsed 
 	struct args rest;
 	size_t i;
 
-	(void)row;
 	if (dir)
 		j->sh.cwd = dir->value.is_known ? place_resolve(j->arena, cwd, dir->value.text) : NULL;
 	for (i = 0; i < p->operands.n; i++) {
@@ -47,7 +46,9 @@ static void check_env(struct judge *j, const struct program *row, struct parsed 
 		if (!eq || eq == a.text)
 			break;
 		a.text = eq + 1;
-		env_assign(j, arena_dup(j->arena, p->operands.v[i].text, (size_t)(eq - p->operands.v[i].text)), &a, true);
+		env_assign(j,
+			   arena_dup(j->arena, p->operands.v[i].text, (size_t)(eq - p->operands.v[i].text)),
+			   &a);
 	}
 	rest = args_from(&p->operands, i);
 	if (split && split->has_value)
@@ -60,16 +61,16 @@ static void check_env(struct judge *j, const struct program *row, struct parsed 
 	j->sh.cwd = cwd;
 }
 
-static void check_printenv(struct judge *j, const struct program *row, struct parsed *p)
+static void check_printenv(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	if (!p->operands.n)
 		judge_note(j, p->name, EFFECT_SECRET_ACCESS, PLACE_SECRET, p->who, CHANGES, "secret",
 			   "'%s' shows all variables, credentials among them", p->who);
 	for (size_t i = 0; i < p->operands.n; i++)
 		if (!p->operands.v[i].is_known || place_is_secret_name(p->operands.v[i].text))
-			judge_note(j, &p->operands.v[i], EFFECT_SECRET_ACCESS, PLACE_SECRET, p->operands.v[i].text,
-				   CHANGES, "secret", "'%s' is a credential by its name", p->operands.v[i].text);
+			judge_note(j, &p->operands.v[i], EFFECT_SECRET_ACCESS, PLACE_SECRET,
+				   p->operands.v[i].text, CHANGES, "secret",
+				   "'%s' is a credential by its name", p->operands.v[i].text);
 }
 
 /* --- xargs --- */
@@ -129,12 +130,11 @@ static void run_fed(struct judge *j, const struct parsed *p, const struct args *
 	j->sh = saved;
 }
 
-static void check_xargs(struct judge *j, const struct program *row, struct parsed *p)
+static void check_xargs(struct judge *j, struct parsed *p)
 {
 	static const char *const marks[] = { "I", "replace", "i", NULL };
 	const char *mark = NULL;
 
-	(void)row;
 	if (opt_has(p, "a arg-file"))
 		j->sh.feed = FEED_UNKNOWN;
 	for (const char *const *m = marks; *m; m++) {
@@ -147,11 +147,10 @@ static void check_xargs(struct judge *j, const struct program *row, struct parse
 }
 
 /* GNU parallel puts a shell line together; it also keeps files of its own. */
-static void check_parallel(struct judge *j, const struct program *row, struct parsed *p)
+static void check_parallel(struct judge *j, struct parsed *p)
 {
 	struct args command = { 0 };
 
-	(void)row;
 	for (size_t i = 0; i < p->operands.n && strncmp(p->operands.v[i].text, ":::", 3); i++)
 		if (p->operands.v[i].text[0] != '-' || command.n)
 			args_add(j, &command, p->operands.v[i]);
@@ -229,23 +228,22 @@ static void run_shell_string(struct judge *j, const struct parsed *p, const stru
 	j->sh.params = saved;
 }
 
-static void check_shell(struct judge *j, const struct program *row, struct parsed *p)
+static void check_shell(struct judge *j, struct parsed *p)
 {
 	struct shell_call call = { .knows_bash = !is_one_of(posix_shells, p->who) };
 	struct shell saved = j->sh;
 
-	(void)row;
 	read_shell_options(j, p, &call);
-	/* A new process knows the variables, but neither functions nor aliases. */
+	/* A new process knows the variables, but no functions. */
 	j->sh.funcs = NULL;
-	j->sh.has_aliases = false;
 	if (call.has_command) {
 		run_shell_string(j, p, &call);
 	} else if (call.next < p->operands.n && !call.reads_stdin) {
 		if (call.only_checks)
 			apply_role(j, p->who, 'R', &p->operands, call.next);
 		else
-			judge_unknown(j, p->who, &p->operands.v[call.next], "runs a script that is not looked into");
+			judge_unknown(j, p->who, &p->operands.v[call.next], "runs a script that is not "
+		"looked into");
 	} else if (j->sh.feed == FEED_TEXT && j->sh.feed_text) {
 		walk_script(j, j->sh.feed_text, p->name, !call.knows_bash);
 	} else if (!call.only_checks) {
@@ -257,15 +255,15 @@ static void check_shell(struct judge *j, const struct program *row, struct parse
 /* --- small ones --- */
 
 /* flock FILE CMD..., flock FILE -c LINE, flock FD */
-static void check_flock(struct judge *j, const struct program *row, struct parsed *p)
+static void check_flock(struct judge *j, struct parsed *p)
 {
 	struct args rest;
 
-	(void)row;
 	if (p->operands.n < 2)
 		return;
 	apply_role(j, p->who, 'W', &p->operands, 0);
-	if (p->operands.n > 2 && (arg_is(&p->operands.v[1], "-c") || arg_is(&p->operands.v[1], "--command"))) {
+	if (p->operands.n > 2 &&
+	    (arg_is(&p->operands.v[1], "-c") || arg_is(&p->operands.v[1], "--command"))) {
 		apply_role(j, p->who, 'S', &p->operands, 2);
 		return;
 	}
@@ -274,18 +272,18 @@ static void check_flock(struct judge *j, const struct program *row, struct parse
 }
 
 /* watch gives its words to sh -c, joined. */
-static void check_watch(struct judge *j, const struct program *row, struct parsed *p)
+static void check_watch(struct judge *j, struct parsed *p)
 {
 	struct bytes line = { 0 };
 
-	(void)row;
 	if (opt_has(p, "x exec")) {
 		run_argv(j, &p->operands);
 		return;
 	}
 	for (size_t i = 0; i < p->operands.n; i++) {
 		if (!p->operands.v[i].is_known) {
-			judge_unknown(j, p->who, &p->operands.v[i], "runs words only the running shell knows");
+			judge_unknown(j, p->who, &p->operands.v[i], "runs words only the running shell "
+		"knows");
 			return;
 		}
 		bytes_add(j->arena, &line, p->operands.v[i].text, strlen(p->operands.v[i].text));
@@ -296,20 +294,18 @@ static void check_watch(struct judge *j, const struct program *row, struct parse
 }
 
 /* su [-] [USER] -c LINE and kin: refused anyway, but what is inside counts, too. */
-static void check_su(struct judge *j, const struct program *row, struct parsed *p)
+static void check_su(struct judge *j, struct parsed *p)
 {
-	(void)row;
 	for (size_t i = 0; i + 1 < p->operands.n; i++)
 		if (arg_is(&p->operands.v[i], "-c") || arg_is(&p->operands.v[i], "--command"))
 			apply_role(j, p->who, 'S', &p->operands, i + 1);
 }
 
 /* The command of script(1) is a line for a shell; it types into a file of its own. */
-static void check_script(struct judge *j, const struct program *row, struct parsed *p)
+static void check_script(struct judge *j, struct parsed *p)
 {
 	static const struct arg typescript = { .text = "typescript", .is_known = true };
 
-	(void)row;
 	if (!p->operands.n)
 		judge_path(j, p->who, &typescript, USE_WRITE);
 }
@@ -318,46 +314,54 @@ static void check_script(struct judge *j, const struct program *row, struct pars
 #define CONFINES "builds or enters an enclosure of its own"
 
 const struct program table_wrap[] = {
-	ROW("env", "+ -i0v -u:- -C:L -S:- -a:- --ignore-environment --null --unset:- --chdir:L --split-string:- --debug "
-		 "--argv0:- --block-signal? --default-signal? --ignore-signal? --list-signal-handling",
+	ROW("env", "+ -i0v -u:- -C:L -S:- -a:- --ignore-environment --null --unset:- --chdir:L "
+		"--split-string:- --debug --argv0:- --block-signal? --default-signal? --ignore-signal? "
+		"--list-signal-handling",
 	  "-*", .check = check_env),
 	ROW("printenv", "-0 --null", "-*", .check = check_printenv),
 	ROW("nohup", "+", "X", .class = EFFECT_WORKSPACE_MUTATION, .weight = CHANGES,
 	  .why = "can write nohup.out"),
 	ROW("nice", "+ -n:- -# --adjustment:-", "X"),
-	ROW("timeout", "+ -fpv -k:- -s:- --kill-after:- --signal:- --foreground --preserve-status --verbose", "-X"),
+	ROW("timeout", "+ -fpv -k:- -s:- --kill-after:- --signal:- --foreground --preserve-status "
+		"--verbose", "-X"),
 	ROW("stdbuf", "+ -i:- -o:- -e:- --input:- --output:- --error:-", "X"),
 	ROW("setsid", "+ -cfw --ctty --fork --wait", "X"),
 	ROW("ionice", "+ -t -c:- -n:- -p:U -P:U -u:U --class:- --classdata:- --pid:U --ignore", "X"),
-	ROW("chrt", "+ -abdfioRrvm -p!U -T:- -P:- -D:- --all-tasks --batch --fifo --idle --other --rr --pid!U --max", "-X"),
+	ROW("chrt", "+ -abdfioRrvm -p!U -T:- -P:- -D:- --all-tasks --batch --fifo --idle --other --rr "
+		"--pid!U --max", "-X"),
 	ROW("taskset", "+ -ac -p!U --all-tasks --cpu-list --pid!U", "-X"),
 	ROW("setarch|linux64|linux32|i386|x86_64", "+ -RFZLBITSX3v --addr-no-randomize", "X"),
-	ROW("flock", "+ -sxenuoFv -w:- -E:- -c:S --shared --exclusive --nonblock --unlock --close --no-fork --verbose "
-		   "--timeout:- --wait:- --conflict-exit-code:- --command:S",
+	ROW("flock", "+ -sxenuoFv -w:- -E:- -c:S --shared --exclusive --nonblock --unlock --close "
+		"--no-fork --verbose --timeout:- --wait:- --conflict-exit-code:- --command:S",
 	  "-*", .check = check_flock),
-	ROW("time", "+ -pvaqV -f:- -o:W --portability --verbose --append --quiet --format:- --output:W", "X"),
-	ROW("xargs", "+ -0rtpxo -a:R -d:- -E:- -e? -i? -I:- -L:- -l? -n:- -P:- -s:- --null --no-run-if-empty --verbose "
-		   "--interactive --exit --open-tty --arg-file:R --delimiter:- --eof? --replace? --max-lines? --max-args:- "
-		   "--max-procs:- --max-chars:- --process-slot-var:- --show-limits",
+	ROW("time", "+ -pvaqV -f:- -o:W --portability --verbose --append --quiet --format:- --output:W",
+	    "X"),
+	ROW("xargs", "+ -0rtpxo -a:R -d:- -E:- -e? -i? -I:- -L:- -l? -n:- -P:- -s:- --null "
+		"--no-run-if-empty --verbose --interactive --exit --open-tty --arg-file:R --delimiter:- "
+		"--eof? --replace? --max-lines? --max-args:- --max-procs:- --max-chars:- "
+		"--process-slot-var:- --show-limits",
 	  "-*", .check = check_xargs),
-	{ .name = "parallel|sem", .check = check_parallel, .class = EFFECT_WORKSPACE_MUTATION, .weight = CHANGES,
+	{ .name = "parallel|sem", .check = check_parallel, .class = EFFECT_WORKSPACE_MUTATION,
+	    .weight = CHANGES,
 	  .why = "keeps files of its own" },
 	{ .name = "bash|sh|dash|ash|rbash", .check = check_shell },
 	{ .name = "zsh|ksh|mksh|fish|csh|tcsh|pwsh|nu|elvish|xonsh|yash", .check = check_shell,
 	  .class = EFFECT_PROCESS_SPAWN, .weight = CHANGES, .why = "reads lines in a way of its own" },
 	ROW("busybox|toybox", "+ -l --list --list-full --install!U", "X"),
-	ROW("watch", "+ -bcegtxprw -d? -n:- -q:- -s:- --interval:- --differences? --no-title --beep --errexit --chgexit "
-		   "--color --no-color --exec --precise --no-wrap --no-rerun --equexit:-",
+	ROW("watch", "+ -bcegtxprw -d? -n:- -q:- -s:- --interval:- --differences? --no-title --beep "
+		"--errexit --chgexit --color --no-color --exec --precise --no-wrap --no-rerun --equexit:-",
 	  "-*", .check = check_watch),
-	ROW("script", "+ -aefq -T:- -c:S -O:W -I:W -B:W -E:- -m:- -o:- -t? --append --command:S --return --flush --force "
-		    "--quiet --log-out:W --log-in:W --log-io:W --timing?W",
+	ROW("script", "+ -aefq -T:- -c:S -O:W -I:W -B:W -E:- -m:- -o:- -t? --append --command:S --return "
+		"--flush --force --quiet --log-out:W --log-in:W --log-io:W --timing?W",
 	  "W", .check = check_script),
-	{ .name = "unbuffer|catchsegv|faketime|fakeroot|xvfb-run|dbus-run-session|cpulimit|numactl|prlimit|setpriv|strace|ltrace|"
-	  "gdb|valgrind|perf|proot|torsocks|proxychains|proxychains4",
-	  .class = EFFECT_PROCESS_SPAWN, .weight = CHANGES, .why = "runs a program in a way that is not looked into" },
+	{ .name = "unbuffer|catchsegv|faketime|fakeroot|xvfb-run|dbus-run-session|cpulimit|numactl|"
+		"prlimit|setpriv|strace|ltrace|gdb|valgrind|perf|proot|torsocks|proxychains|proxychains4",
+	  .class = EFFECT_PROCESS_SPAWN, .weight = CHANGES, .why = "runs a program in a way that is not "
+		"looked into" },
 	{ .name = "sudo|doas|su|runuser|pkexec|gosu|su-exec|sg|newgrp|sudoedit|run0", .check = check_su,
 	  .class = EFFECT_ENCLOSURE_CONTROL, .weight = REFUSED, .why = PRIVILEGE },
-	{ .name = "chroot|unshare|nsenter", .class = EFFECT_ENCLOSURE_CONTROL, .weight = REFUSED, .why = CONFINES },
+	{ .name = "chroot|unshare|nsenter", .class = EFFECT_ENCLOSURE_CONTROL, .weight = REFUSED,
+	    .why = CONFINES },
 	{ .name = "bwrap|firejail|flatpak-spawn|systemd-nspawn|lxc-execute|lxc-attach|runc|crun|nsjail",
 	  .class = EFFECT_ENCLOSURE_CONTROL, .weight = CHANGES, .why = CONFINES },
 	{ 0 }

@@ -84,7 +84,9 @@ static void forget(struct judge *j, const char *name, bool is_number)
 /* Built-ins that set the variables they are given. */
 static bool sets_words(const char *name)
 {
-	static const char *const setters[] = { "read", "mapfile", "readarray", "printf", "getopts", "unset", NULL };
+	static const char *const setters[] = {
+		"read", "mapfile", "readarray", "printf", "getopts", "unset", NULL
+	};
 
 	for (const char *const *s = setters; *s; s++)
 		if (!strcmp(*s, name))
@@ -169,7 +171,7 @@ static void redirect(struct judge *j, const struct redir *d)
 
 /* --- simple commands --- */
 
-static void assign_one(struct judge *j, const struct assign *a, bool is_exported)
+static void assign_one(struct judge *j, const struct assign *a)
 {
 	struct args *items;
 	struct arg value;
@@ -182,7 +184,9 @@ static void assign_one(struct judge *j, const struct assign *a, bool is_exported
 		items = ARENA_NEW(j->arena, struct args);
 		expand_words(j, a->items, items);
 		if (a->is_append || (var_find(j, a->name) && var_find(j, a->name)->kind == VALUE_ASSOC))
-			var_set(j, a->name, kind_of(var_find(j, a->name)) == VALUE_ASSOC ? VALUE_ASSOC : VALUE_UNKNOWN, "");
+			var_set(j, a->name,
+				kind_of(var_find(j, a->name)) == VALUE_ASSOC ? VALUE_ASSOC : VALUE_UNKNOWN,
+				"");
 		else
 			var_set_list(j, a->name, items);
 		value = (struct arg){ .text = "\001", .start = a->start, .end = a->end };
@@ -191,11 +195,13 @@ static void assign_one(struct judge *j, const struct assign *a, bool is_exported
 		value.start = a->start;
 		value.end = a->end;
 		if (a->is_append || a->index)
-			var_set(j, a->name, kind_of(var_find(j, a->name)) == VALUE_ASSOC ? VALUE_ASSOC : VALUE_UNKNOWN, "");
+			var_set(j, a->name,
+				kind_of(var_find(j, a->name)) == VALUE_ASSOC ? VALUE_ASSOC : VALUE_UNKNOWN,
+				"");
 		else
 			var_set_arg(j, a->name, &value);
 	}
-	env_assign(j, a->name, &value, is_exported);
+	env_assign(j, a->name, &value);
 }
 
 static void walk_simple(struct judge *j, const struct node *n)
@@ -210,7 +216,7 @@ static void walk_simple(struct judge *j, const struct node *n)
 	expand_words(j, n->words, &argv);
 	before = j->sh.vars;
 	for (const struct assign *a = n->assigns; a; a = a->next)
-		assign_one(j, a, n->words != NULL);
+		assign_one(j, a);
 	j->assigns = n->assigns;
 	if (argv.n) {
 		const struct var *prefixed = j->sh.vars;
@@ -440,11 +446,19 @@ static void walk_for_arith(struct judge *j, const struct node *n)
 }
 
 static walker *const walkers[] = {
-	[NODE_SIMPLE] = walk_simple,	 [NODE_LIST] = walk_list,     [NODE_PIPE] = walk_pipe,
-	[NODE_SUBSHELL] = walk_subshell, [NODE_GROUP] = walk_kids,    [NODE_IF] = walk_if,
-	[NODE_WHILE] = walk_while,	 [NODE_FOR] = walk_for,	      [NODE_FOR_ARITH] = walk_for_arith,
-	[NODE_CASE] = walk_case,	 [NODE_FUNCTION] = walk_function_definition,
-	[NODE_ARITH] = walk_arith,	 [NODE_COND] = walk_cond,
+	[NODE_SIMPLE] = walk_simple,
+	[NODE_LIST] = walk_list,
+	[NODE_PIPE] = walk_pipe,
+	[NODE_SUBSHELL] = walk_subshell,
+	[NODE_GROUP] = walk_kids,
+	[NODE_IF] = walk_if,
+	[NODE_WHILE] = walk_while,
+	[NODE_FOR] = walk_for,
+	[NODE_FOR_ARITH] = walk_for_arith,
+	[NODE_CASE] = walk_case,
+	[NODE_FUNCTION] = walk_function_definition,
+	[NODE_ARITH] = walk_arith,
+	[NODE_COND] = walk_cond,
 };
 
 void walk_node(struct judge *j, const struct node *n)
@@ -463,12 +477,13 @@ void walk_node(struct judge *j, const struct node *n)
 }
 
 /* What is no plain sh is still looked into, as bash, for what chat refuses. */
-static int read_nested(struct judge *j, const char *text, const struct arg *at, bool is_posix, struct node **ret,
-		       struct shell_problem *problem)
+static int read_nested(struct judge *j, const char *text, const struct arg *at, bool is_posix,
+		       struct node **ret, struct shell_problem *problem)
 {
 	if (!shell_parse(j->arena, text, strlen(text), is_posix, &j->lim, ret, problem))
 		return 0;
-	if (!is_posix || problem->is_limit || shell_parse(j->arena, text, strlen(text), false, &j->lim, ret, problem))
+	if (!is_posix || problem->is_limit ||
+	    shell_parse(j->arena, text, strlen(text), false, &j->lim, ret, problem))
 		return -1;
 	judge_unknown(j, "sh", at, "is given a line that not every sh reads in one way");
 	return 0;
@@ -482,10 +497,12 @@ void walk_script(struct judge *j, const char *text, const struct arg *at, bool i
 	struct node *script;
 
 	if (++j->lim.depth > j->lim.max_depth) {
-		judge_note(j, at, EFFECT_PROCESS_SPAWN, PLACE_NONE, NULL, REFUSED, "limit", "shells are nested too deeply");
+		judge_note(j, at, EFFECT_PROCESS_SPAWN, PLACE_NONE, NULL, REFUSED, "limit",
+			   "shells are nested too deeply");
 	} else if (read_nested(j, text, at, is_posix, &script, &problem)) {
 		judge_note(j, at, EFFECT_PROCESS_SPAWN, PLACE_NONE, NULL, problem.is_limit ? REFUSED : ASKS,
-			   problem.is_limit ? "limit" : "unreadable", "a nested line cannot be read: %s", problem.why);
+			   problem.is_limit ? "limit" : "unreadable", "a nested line cannot be read: %s",
+			   problem.why);
 	} else {
 		if (!had_span) {
 			j->has_span = true;

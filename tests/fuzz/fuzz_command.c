@@ -66,7 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	was_slow = 0;
 	chat = decide(&req, MODE_CHAT);
 	plan = decide(&req, MODE_PLAN);
-	if ((plan < chat || plan != decide(&req, MODE_REVIEW) || chat != decide(&req, MODE_CHAT)) && !was_slow)
+	if ((plan < chat || plan != decide(&req, MODE_REVIEW) || chat != decide(&req, MODE_CHAT)) &&
+	    !was_slow)
 		abort();
 	decide_words(&req, data, len);
 	return 0;

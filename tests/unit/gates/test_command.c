@@ -43,8 +43,8 @@ static void expect(enum mode mode, const char *line, enum decision want)
 	OWN(verdict) struct verdict v;
 
 	if (decide(mode, line, &v) != want)
-		fail_msg("%s: '%s' is %s (%s), not %s", mode_name(mode), line, decision_name(v.decision), v.reason,
-			 decision_name(want));
+		fail_msg("%s: '%s' is %s (%s), not %s", mode_name(mode), line, decision_name(v.decision),
+			 v.reason, decision_name(want));
 }
 
 static void unescape(char *s)
@@ -79,8 +79,8 @@ static void check_shape(const char *line, const struct verdict *v)
 		return;
 	}
 	if (!v->reason[0] || !v->rule[0] || v->span_start > v->span_end || v->span_end > strlen(line))
-		fail_msg("'%s': reason '%s', rule '%s', span [%zu,%zu)", line, v->reason, v->rule, v->span_start,
-			 v->span_end);
+		fail_msg("'%s': reason '%s', rule '%s', span [%zu,%zu)", line, v->reason, v->rule,
+			 v->span_start, v->span_end);
 }
 
 /* One row; false when the verdict is another. @is_shared: a read-only mode may deny what is marked ask. */
@@ -97,12 +97,14 @@ static bool run_case(char *row, bool is_shared)
 	want = parse_decision(verdict);
 	got = decide(mode, line, &v);
 	check_shape(line, &v);
-	if (got == want || (is_shared && mode_is_readonly(mode) && want == DECISION_ASK && got == DECISION_DENY))
+	if (got == want ||
+	    (is_shared && mode_is_readonly(mode) && want == DECISION_ASK && got == DECISION_DENY))
 		return true;
 	/* Shared rows know of no difference between refusing and asking in chat. */
 	if (is_shared && mode == MODE_CHAT && want != DECISION_ALLOW && got != DECISION_ALLOW)
 		return true;
-	print_error("%s: %s is '%s' (%s: %s), not %s\n", mode_word, line, decision_name(got), v.rule, v.reason, verdict);
+	print_error("%s: %s is '%s' (%s: %s), not %s\n", mode_word, line, decision_name(got), v.rule,
+		    v.reason, verdict);
 	return false;
 }
 
@@ -191,7 +193,8 @@ static void a_span_of_a_nested_line_is_the_word_that_holds_it(void **state)
 	assert_int_equal(v.span_end, 21);
 }
 
-static bool has_effect(const struct verdict *v, enum effect_class class, enum effect_place place, const char *subject)
+static bool has_effect(const struct verdict *v, enum effect_class class, enum effect_place place,
+		       const char *subject)
 {
 	for (size_t i = 0; i < v->effects_n; i++) {
 		const struct effect *e = &v->effects[i];
@@ -207,7 +210,8 @@ static void effects_name_their_class_place_and_path(void **state)
 	OWN(verdict) struct verdict v;
 
 	(void)state;
-	decide(MODE_CHAT, "cp a.txt sub/b.txt && rm c; cat ~/.ssh/id_rsa >/dev/null; curl https://example.com", &v);
+	decide(MODE_CHAT,
+	       "cp a.txt sub/b.txt && rm c; cat ~/.ssh/id_rsa >/dev/null; curl https://example.com", &v);
 	assert_true(has_effect(&v, EFFECT_FILE_READ, PLACE_INSIDE, "/home/u/proj/a.txt"));
 	assert_true(has_effect(&v, EFFECT_WORKSPACE_MUTATION, PLACE_INSIDE, "/home/u/proj/sub/b.txt"));
 	assert_true(has_effect(&v, EFFECT_FILE_DELETE, PLACE_INSIDE, "/home/u/proj/c"));
@@ -251,8 +255,10 @@ static void nesting_over_64_is_denied_quickly(void **state)
 {
 	static const struct { const char *open, *core, *close; } shapes[] = {
 		{ "(", "ls", ")" }, { "$(", "ls", ")" }, { "{ ", "ls", "; }" }, { "echo $(", "ls", ")" },
-		{ "if ", "ls", "; then ls; fi" }, { "${x:-", "a", "}" }, { "$((", "1", "))" }, { "((", "1", "))" },
-		{ "$((", "", "" }, { "((", "", "" }, { "echo \"$(", "ls", ")\"" }, { "<(", "ls", ")" }, { "a=(", "", ")" },
+		{ "if ", "ls", "; then ls; fi" }, { "${x:-", "a", "}" }, { "$((", "1", "))" }, { "((", "1",
+		"))" },
+		{ "$((", "", "" }, { "((", "", "" }, { "echo \"$(", "ls", ")\"" }, { "<(", "ls", ")" },
+		{ "a=(", "", ")" },
 		{ "x[", "", "" }, { "! ", "ls", "" },
 	};
 	int64_t start = clock_mono_ms();

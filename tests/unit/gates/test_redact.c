@@ -58,22 +58,45 @@ static void check(const char *text, const char *want, size_t masks)
 
 /* %Nl letters, %Nx hexadecimal, %NA capitals and digits */
 static const struct { const char *kind, *token; } shapes[] = {
-	{ "anthropic-key", "sk-ant-api03-%90l" },    { "openai-key", "sk-proj-%48l" },	  { "openai-key", "sk-svcacct-%48l" },
-	{ "api-key", "sk-%48l" },		     { "github-token", "ghp_%36l" },	  { "github-token", "gho_%36l" },
-	{ "github-token", "ghs_%36l" },		     { "github-token", "ghu_%36l" },	  { "github-token", "ghr_%76l" },
-	{ "github-token", "ghs_%6x.%300l.%210l" },   { "github-token", "github_pat_%82l" }, { "gitlab-token", "glpat-%20l" },
-	{ "aws-key-id", "AKIA%16A" },		     { "aws-key-id", "ASIA%16A" },	  { "slack-token", "xoxb-%12x-%12x-%24l" },
-	{ "google-key", "AIza%35l" },		     { "google-token", "ya29.%60l" },	  { "npm-token", "npm_%36l" },
-	{ "pypi-token", "pypi-AgE%60l" },	     { "docker-token", "dckr_pat_%27l" }, { "huggingface-token", "hf_%34l" },
-	{ "stripe-key", "sk_live_%24l" },	     { "sendgrid-key", "SG.%22l.%43l" },  { "digitalocean-token", "dop_v1_%64x" },
-	{ "vault-token", "hvs.%24l" },		     { "databricks-token", "dapi%32x" },  { "linear-key", "lin_api_%40l" },
-	{ "jwt", "eyJ%33l.eyJ%50l.%43l" },	     { "groq-key", "gsk_%52l" },	  { "telegram-token", "123456789:%35l" },
-	{ "long-token", "%64l" },		     { "age-key", "AGE-SECRET-KEY-1%58A" },
+	{ "anthropic-key", "sk-ant-api03-%90l" },
+	{ "openai-key", "sk-proj-%48l" },
+	{ "openai-key", "sk-svcacct-%48l" },
+	{ "api-key", "sk-%48l" },
+	{ "github-token", "ghp_%36l" },
+	{ "github-token", "gho_%36l" },
+	{ "github-token", "ghs_%36l" },
+	{ "github-token", "ghu_%36l" },
+	{ "github-token", "ghr_%76l" },
+	{ "github-token", "ghs_%6x.%300l.%210l" },
+	{ "github-token", "github_pat_%82l" },
+	{ "gitlab-token", "glpat-%20l" },
+	{ "aws-key-id", "AKIA%16A" },
+	{ "aws-key-id", "ASIA%16A" },
+	{ "slack-token", "xoxb-%12x-%12x-%24l" },
+	{ "google-key", "AIza%35l" },
+	{ "google-token", "ya29.%60l" },
+	{ "npm-token", "npm_%36l" },
+	{ "pypi-token", "pypi-AgE%60l" },
+	{ "docker-token", "dckr_pat_%27l" },
+	{ "huggingface-token", "hf_%34l" },
+	{ "stripe-key", "sk_live_%24l" },
+	{ "sendgrid-key", "SG.%22l.%43l" },
+	{ "digitalocean-token", "dop_v1_%64x" },
+	{ "vault-token", "hvs.%24l" },
+	{ "databricks-token", "dapi%32x" },
+	{ "linear-key", "lin_api_%40l" },
+	{ "jwt", "eyJ%33l.eyJ%50l.%43l" },
+	{ "groq-key", "gsk_%52l" },
+	{ "telegram-token", "123456789:%35l" },
+	{ "long-token", "%64l" },
+	{ "age-key", "AGE-SECRET-KEY-1%58A" },
 };
 
 static void keys_are_known_by_their_shape(void **state)
 {
-	static const char *const frames[] = { "curl https://x/?a=%s", "echo %s", "X=1 run '%s'", "(%s)", "a\n%s\nb", "%s" };
+	static const char *const frames[] = {
+		"curl https://x/?a=%s", "echo %s", "X=1 run '%s'", "(%s)", "a\n%s\nb", "%s",
+	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
@@ -85,8 +108,8 @@ static void keys_are_known_by_their_shape(void **state)
 			OWN(buf) struct buf in = { 0 }, want = { 0 };
 
 			buf_addf(&in, "%.*s%s%s", (int)(hole - frames[f]), frames[f], token.data, hole + 2);
-			buf_addf(&want, "%.*s[masked %s %zu]%s", (int)(hole - frames[f]), frames[f], shapes[i].kind, token.len,
-				 hole + 2);
+			buf_addf(&want, "%.*s[masked %s %zu]%s", (int)(hole - frames[f]), frames[f],
+				 shapes[i].kind, token.len, hole + 2);
 			check(in.data, want.data, 1);
 		}
 	}
@@ -110,9 +133,11 @@ static void values_of_secret_names_are_masked(void **state)
 		{ "x --password hunter22 y", "x --password [masked value 8] y" },
 		{ "x --token=abcdef12", "x --token=[masked value 8]" },
 		{ "x --api-key \"abcdef12\"", "x --api-key \"[masked value 8]\"" },
-		{ "curl -H 'Authorization: Bearer abcdef123456' u", "curl -H 'Authorization: Bearer [masked value 12]' u" },
+		{ "curl -H 'Authorization: Bearer abcdef123456' u",
+		"curl -H 'Authorization: Bearer [masked value 12]' u" },
 		{ "curl -H \"X-Api-Key: abcdef\" u", "curl -H \"X-Api-Key: [masked value 6]\" u" },
-		{ "curl -d '{\"client_secret\":\"abcdef\",\"a\":1}' u", "curl -d '{\"client_secret\":\"[masked value 6]\",\"a\":1}' u" },
+		{ "curl -d '{\"client_secret\":\"abcdef\",\"a\":1}' u",
+		"curl -d '{\"client_secret\":\"[masked value 6]\",\"a\":1}' u" },
 		{ "curl -d 'password=abcdef&x=1' u", "curl -d 'password=[masked value 6]&x=1' u" },
 		{ "aws_secret_access_key = abcdefgh", "aws_secret_access_key = abcdefgh" },
 		{ "accessToken: abcdefgh", "accessToken: [masked value 8]" },
@@ -126,9 +151,12 @@ static void values_of_secret_names_are_masked(void **state)
 static void passwords_in_urls_and_options_are_masked(void **state)
 {
 	static const struct { const char *in, *want; } cases[] = {
-		{ "git clone https://bob:s3cret@x.com/r", "git clone https://bob:[masked url-password 6]@x.com/r" },
-		{ "psql postgres://u:p!ss22@h:5432/db", "psql postgres://u:[masked url-password 6]@h:5432/db" },
-		{ "git clone https://abcdefghijklmnopqrst@x.com/r", "git clone https://[masked url-password 20]@x.com/r" },
+		{ "git clone https://bob:s3cret@x.com/r",
+		"git clone https://bob:[masked url-password 6]@x.com/r" },
+		{ "psql postgres://u:p!ss22@h:5432/db",
+		"psql postgres://u:[masked url-password 6]@h:5432/db" },
+		{ "git clone https://abcdefghijklmnopqrst@x.com/r",
+		"git clone https://[masked url-password 20]@x.com/r" },
 		{ "git clone ssh://git@github.com/x", "git clone ssh://git@github.com/x" },
 		{ "curl -u bob:s3cret https://x", "curl -u bob:[masked password 6] https://x" },
 		{ "docker run -u 1000:1000 x", "docker run -u 1000:1000 x" },
@@ -201,7 +229,9 @@ static void a_salt_gives_the_same_secret_the_same_digits(void **state)
 
 static void long_text_takes_little_time(void **state)
 {
-	static const char *const bits[] = { "a", "-", "--password ", "://", "eyJ", "-----BEGIN ", "[masked ", "mysql -p", "=", "'" };
+	static const char *const bits[] = {
+		"a", "-", "--password ", "://", "eyJ", "-----BEGIN ", "[masked ", "mysql -p", "=", "'",
+	};
 	int64_t start = clock_mono_ms();
 
 	(void)state;

@@ -23,7 +23,8 @@
 #define CASES "tests/unit/gates/cases.tsv"
 
 static const struct program *const tables[] = {
-	table_shell, table_wrap, table_core, table_text, table_git, table_forge, table_dev, table_net, table_sys,
+	table_shell, table_wrap, table_core, table_text, table_git,
+	table_forge, table_dev,  table_net,  table_sys,
 };
 
 /* Call @f with each name of each row. */
@@ -95,7 +96,8 @@ static void every_row_can_be_read(void **state)
 			assert_true(!row->opts == !row->operands);
 			assert_true(row->weight == HARMLESS || row->why);
 			if (row->operands && strcmp(row->operands, OPERANDS_SUB))
-				assert_int_equal(strspn(row->operands, "-RLWDMSXCNUT*"), strlen(row->operands));
+				assert_int_equal(strspn(row->operands, "-RLWDMSXCNUT*"),
+						 strlen(row->operands));
 		}
 	}
 }
@@ -109,7 +111,8 @@ static bool has_case(const char *verdict, const char *name)
 {
 	size_t n = strlen(name);
 
-	for (const char *line = cases.data; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+	for (const char *line = cases.data; line && *line;
+	     line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
 		size_t len = strcspn(line, "\n");
 		const char *end = line + len;
 
@@ -151,7 +154,9 @@ static size_t missing_cases(const struct program *row)
 			wanted[n++] = "deny\tplan";
 	} else {
 		wanted[n++] = "deny\tplan";
-		wanted[n++] = row->weight == CHANGES ? "allow\tchat" : row->weight == ASKS ? "ask\tchat" : "deny\tchat";
+		wanted[n++] = row->weight == CHANGES ? "allow\tchat"
+			      : row->weight == ASKS  ? "ask\tchat"
+						     : "deny\tchat";
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (any_case(row, wanted[i]))

@@ -77,10 +77,14 @@ static int run_line(const char *line)
 {
 	char home[80], tmp[80];
 	const char *const argv[] = {
-		"bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--dev", "/dev",
-		"--proc", "/proc", "--tmpfs", "/home", "--bind", home, "/home/u", "--bind", tmp, "/tmp", "--clearenv",
-		"--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "HOME", "/home/u", "--setenv", "LANG",
-		"C.UTF-8", "--chdir", "/home/u/proj", "timeout", "-k", "1", SECONDS_A_LINE, "bash", "-c", line, NULL,
+		"bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/", "/",
+		"--dev", "/dev",
+		"--proc", "/proc", "--tmpfs", "/home", "--bind", home, "/home/u", "--bind", tmp, "/tmp",
+		"--clearenv",
+		"--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "HOME", "/home/u", "--setenv",
+		"LANG",
+		"C.UTF-8", "--chdir", "/home/u/proj", "timeout", "-k", "1", SECONDS_A_LINE, "bash", "-c",
+		  line, NULL,
 	};
 
 	snprintf(home, sizeof(home), "%s/home", base);
@@ -124,8 +128,8 @@ static bool is_left_out(const char *path)
 	const char *below = path + strlen(base);
 
 	/* Looking refreshes it; npm keeps logs in the private home, and Java counters in the private /tmp. */
-	return strstr(below, "/proj/.git/index") || !strncmp(below, "/home/.npm", 10) || !strncmp(below, "/home/.cache", 12) ||
-	       !strncmp(below, "/tmp/hsperfdata_", 16);
+	return strstr(below, "/proj/.git/index") || !strncmp(below, "/home/.npm", 10) ||
+	       !strncmp(below, "/home/.cache", 12) || !strncmp(below, "/tmp/hsperfdata_", 16);
 }
 
 static int picture_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -139,7 +143,8 @@ static int picture_one(const char *path, const struct stat *st, int type, struct
 	if (type == FTW_F && S_ISREG(st->st_mode) && !io_read_file(AT_FDCWD, path, 1 << 20, &content, NULL))
 		digest_hex(content.data ? content.data : "", content.len, digest);
 	/* A directory's time moves when its index does; its names are all here anyway. */
-	return buf_addf(&picture, "%s %o %ld.%ld %s\n", path, st->st_mode, S_ISDIR(st->st_mode) ? 0L : st->st_mtim.tv_sec,
+	return buf_addf(&picture, "%s %o %ld.%ld %s\n", path, st->st_mode,
+			S_ISDIR(st->st_mode) ? 0L : st->st_mtim.tv_sec,
 			S_ISDIR(st->st_mode) ? 0L : st->st_mtim.tv_nsec, digest);
 }
 
@@ -180,7 +185,11 @@ static const char *difference(const char *before, const char *after, char *ret, 
 static bool is_allowed(const char *line)
 {
 	struct command_request req = {
-		.line = line, .len = strlen(line), .mode = MODE_PLAN, .workspace = "/home/u/proj", .home = "/home/u",
+		.line = line,
+		.len = strlen(line),
+		.mode = MODE_PLAN,
+		.workspace = "/home/u/proj",
+		.home = "/home/u",
 	};
 	OWN(verdict) struct verdict v;
 	struct err err;
@@ -281,19 +290,29 @@ static uint32_t next_random(uint32_t below)
 #define PICK(list) ((list)[next_random(ARRAY_LEN(list))])
 
 static const char *const programs[] = {
-	"cat", "head -2", "sort", "uniq", "wc -l", "sed -n 1p", "grep a", "awk '{print $1}'", "cut -d, -f1", "tr a b", "ls",
-	"find . -maxdepth 1", "git log -1", "git status", "git branch", "echo", "printf %s", "test -f", "tee", "touch", "rm", "cp",
-	"env", "xargs", "xargs -n1 echo", "nice", "timeout 3", "command", "eval", "bash -c", "sh -c", "git diff", "git stash",
-	"tar", "split", "diff", "comm", "paste", "nl", "od -c", "base64", "stat", "file", "jq .", "mkdir", "ln -s", "sort -u",
-	"git tag", "git show", "dd", "./x.sh", ". ./x.sh", "read", "export", "declare", "unset", "trap", "cd", "pwd",
+	"cat", "head -2", "sort", "uniq", "wc -l", "sed -n 1p", "grep a", "awk '{print $1}'", "cut -d, -f1",
+	"tr a b", "ls",
+	"find . -maxdepth 1", "git log -1", "git status", "git branch", "echo", "printf %s", "test -f", "tee",
+	"touch", "rm", "cp",
+	"env", "xargs", "xargs -n1 echo", "nice", "timeout 3", "command", "eval", "bash -c", "sh -c",
+	"git diff", "git stash",
+	"tar", "split", "diff", "comm", "paste", "nl", "od -c", "base64", "stat", "file", "jq .", "mkdir",
+	"ln -s", "sort -u",
+	"git tag", "git show", "dd", "./x.sh", ". ./x.sh", "read", "export", "declare", "unset", "trap", "cd",
+	"pwd",
 };
 
 static const char *const arguments[] = {
-	"a.txt", "b.txt", "src/main.c", "*.txt", "-o out", "-i", "--output=out", "-n", "-r", "-la", "PWN", "$HOME", "$(ls)",
-	"`pwd`", "\"$(git rev-parse HEAD)\"", "'touch PWN'", "\"touch PWN\"", "{a,b}.txt", "- ", "-- -x", "-exec touch PWN ;", "-delete",
-	"t.tar", "-xf", "-tf", "HEAD", "-d v1.0", "newname", "$x", "${x:-$(touch PWN)}", "$((1+1))", "'w out'", "'1e touch PWN'",
-	"-f script.sed", "x=1", "'a[$(touch PWN)]'", "-v 'a[$(touch PWN)]'", "1>/dev/null", "> out", ">> a.txt", "2>&1", "< a.txt",
-	"<<< 'touch PWN'", "<(sort a.txt)", ">(tee PWN)", "-c 'touch PWN'", "list.txt", "-p", "-C src", "--pre=./x.sh", "",
+	"a.txt", "b.txt", "src/main.c", "*.txt", "-o out", "-i", "--output=out", "-n", "-r", "-la", "PWN",
+	"$HOME", "$(ls)",
+	"`pwd`", "\"$(git rev-parse HEAD)\"", "'touch PWN'", "\"touch PWN\"", "{a,b}.txt", "- ", "-- -x",
+	"-exec touch PWN ;", "-delete",
+	"t.tar", "-xf", "-tf", "HEAD", "-d v1.0", "newname", "$x", "${x:-$(touch PWN)}", "$((1+1))",
+	"'w out'", "'1e touch PWN'",
+	"-f script.sed", "x=1", "'a[$(touch PWN)]'", "-v 'a[$(touch PWN)]'", "1>/dev/null", "> out",
+	">> a.txt", "2>&1", "< a.txt",
+	"<<< 'touch PWN'", "<(sort a.txt)", ">(tee PWN)", "-c 'touch PWN'", "list.txt", "-p", "-C src",
+	"--pre=./x.sh", "",
 };
 
 static const char *const joints[] = { " | ", " && ", " || ", "; ", "\n", " & ", " |& " };
@@ -326,7 +345,8 @@ static void random_lines_that_are_allowed_change_nothing(void **state)
 	(void)state;
 	if (!can_run())
 		skip();
-	seed = getenv("AGATE_VERDICT_SEED") ? (uint32_t)strtoul(getenv("AGATE_VERDICT_SEED"), NULL, 10) : 20221130;
+	seed = getenv("AGATE_VERDICT_SEED") ? (uint32_t)strtoul(getenv("AGATE_VERDICT_SEED"), NULL, 10)
+					    : 20221130;
 	before = take_picture();
 	for (size_t i = 0; i < tries; i++) {
 		random_line(&line);
