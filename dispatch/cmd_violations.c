@@ -10,9 +10,11 @@
 #include "dispatch/desk.h"
 #include "dispatch/exit.h"
 #include "dispatch/list.h"
+#include "dispatch/show.h"
+#include "dispatch/suggest.h"
 
 struct values {
-	int json;
+	int json, suggest;
 	char *run, *layer, *action;
 	uint64_t limit;
 };
@@ -34,6 +36,7 @@ static const struct opt rows[] = {
 	    .check = check_layer),
 	ROW("action", OPT_TEXT, action, "ACTION", "only this action: file-write-create, network-outbound, ..."),
 	ROW("limit", OPT_COUNT, limit, "N", "at most this many (default 100; with --json all)"),
+	ROW("suggest", OPT_FLAG, suggest, NULL, "say which options would have allowed it"),
 	ROW("json", OPT_FLAG, json, NULL, "one JSON object a line"),
 	{ 0 },
 };
@@ -46,6 +49,7 @@ static const struct list_column columns[] = {
 
 struct walk {
 	struct list list;
+	struct suggest suggest;
 	struct err *err;
 	int failed;
 };
@@ -75,6 +79,27 @@ static int one(void *cookie, const struct violation_row *row)
 	return w->failed;
 }
 
+static int one_to_suggest(void *cookie, const struct violation_row *row)
+{
+	struct walk *w = cookie;
+
+	w->failed = suggest_add(&w->suggest, &row->v, w->err);
+	return w->failed;
+}
+
+static int suggest(struct db *db, const struct violation_filter *filter, int as_json, struct err *err)
+{
+	struct walk w = { .err = err };
+	int r = violations_each(db, filter, one_to_suggest, &w, err);
+
+	if (r == 0 && !w.failed && !w.suggest.n)
+		say_bare("nothing was refused");
+	suggest_settle(&w.suggest);
+	r = r < 0 || w.failed || suggest_print(&w.suggest, as_json, err) < 0 ? -1 : EXIT_OK;
+	suggest_done(&w.suggest);
+	return r;
+}
+
 static int violations(const struct cli_args *args, struct err *err)
 {
 	const struct values *v = args->values;
@@ -83,11 +108,13 @@ static int violations(const struct cli_args *args, struct err *err)
 	struct walk w = { .err = err };
 	struct violation_filter filter = { .layer = v->layer, .action = v->action };
 
-	filter.limit = v->limit ? (int64_t)v->limit : v->json ? 0 : 100;
+	filter.limit = v->limit ? (int64_t)v->limit : v->json || v->suggest ? 0 : 100;
 	if (desk_open(&desk, err) < 0 || (v->run && desk_find(&desk, v->run, &run, err) < 0))
 		return -1;
 	filter.run = run;
 	filter.oldest_first = run != NULL;
+	if (v->suggest)
+		return suggest(desk.db, &filter, v->json, err);
 	list_init(&w.list, columns, v->json);
 	if (violations_each(desk.db, &filter, one, &w, err) < 0 || w.failed) {
 		list_done(&w.list);
@@ -99,6 +126,8 @@ static int violations(const struct cli_args *args, struct err *err)
 const struct command cmd_violations = {
 	.name = "violations", .operands = "", .summary = "list what was refused",
 	.more = "Of one run in the order it happened, of all runs the newest first. RUN is a run's name,\n"
-		"the beginning of one, or \"last\".\n",
+		"the beginning of one, or \"last\".\n"
+		"\n"
+		"--suggest prints options of \"agate run\", one a line, and as comments what no option lifts.\n",
 	.opts = { { rows } }, .size = sizeof(struct values), .fn = violations,
 };

@@ -68,12 +68,12 @@ static void explain(const struct policy *p, const struct domain_verdict *v, uint
 		snprintf(ret->rule, sizeof(ret->rule), "%s", v->rule->text);
 	} else if (v->answer == DOMAIN_OTHER_PORT && v->rule->port) {
 		deny(ret, REFUSAL_PORT, v->rule->text);
-		snprintf(ret->reason, sizeof(ret->reason), "the rule '%.200s' allows port %u, not %u",
+		snprintf(ret->reason, sizeof(ret->reason), POLICY_OTHER_PORT "%.200s' allows port %u, not %u",
 			 v->rule->text, v->rule->port, port);
 	} else if (v->answer == DOMAIN_OTHER_PORT) {
 		deny(ret, REFUSAL_PORT, v->rule->text);
 		snprintf(ret->reason, sizeof(ret->reason),
-			 "the rule '%.200s' names no port and so allows 443, 80 and 22, not %u", v->rule->text,
+			 POLICY_OTHER_PORT "%.200s' names no port and so allows 443, 80 and 22, not %u", v->rule->text,
 			 port);
 	} else {
 		deny(ret, REFUSAL_NO_RULE, "egress-allowlist");

@@ -63,6 +63,9 @@ struct egress_verdict {
 	char reason[VERDICT_REASON_SIZE];	/* one line a person understands; empty if allowed */
 };
 
+/* How the reason of REFUSAL_PORT begins, for whoever reads it back from the record */
+#define POLICY_OTHER_PORT "the rule '"
+
 /* refusal_word() - "blocked-by-allowlist": for machines */
 const char *refusal_word(enum refusal r);
 
