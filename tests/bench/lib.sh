@@ -88,5 +88,5 @@ tree() {
 		}
 	}'
 	git -C "$1" add -A
-	git -C "$1" commit -q -m "all"
+	git -C "$1" -c gc.auto=0 commit -q -m "all"	# no work behind our back
 }

@@ -64,6 +64,7 @@ static int run(char *const argv[], struct rusage *usage)
 	posix_spawn_file_actions_init(&quiet);
 	posix_spawn_file_actions_addopen(&quiet, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
 	if (posix_spawnp(&pid, argv[0], &quiet, NULL, argv, environ) != 0)
 		die("cannot execute", argv[0]);
 	while (wait4(pid, &status, 0, usage) < 0)
