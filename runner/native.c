@@ -564,9 +564,9 @@ static int start_bwrap(struct runner_run *run, int theirs, struct err *err)
 	OWN(strv) struct strv argv = { 0 };
 	OWN(fd) int out = -1;
 	OWN(fd) int errors = -1;
-	int fds[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, theirs, run->blob };
+	int fds[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, theirs };
 	char bwrap[4096];
-	struct spawn sp = { .file = run->p.init_path, .env = run->p.env, .cwd = "/", .fds = fds, .nfds = 5 };
+	struct spawn sp = { .file = run->p.init_path, .env = run->p.env, .cwd = "/", .fds = fds, .nfds = 4 };
 
 	if (probe_bwrap(bwrap, sizeof(bwrap)) < 0)
 		return err_set(err, ERR_MISSING, 0, "cannot find bubblewrap");
@@ -640,18 +640,30 @@ static void native_free(struct runner_run *run)
 	free(run);
 }
 
+/* Made while bwrap builds the namespaces: the stage waits for it. */
+static int send_plan(struct runner_run *run, struct err *err)
+{
+	const struct msg_plain m = { .type = MSG_PLAN };
+
+	run->blob = blob_build(&run->p, err);
+	if (run->blob < 0)
+		return -1;
+	if (io_send_fds(run->stage_ctl, &m, sizeof(m), &run->blob, 1) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot hand the plan to the stage");
+	return 0;
+}
+
 static int native_start(struct loop *loop, const struct run_params *p, struct runner_run **ret, struct err *err)
 {
 	struct runner_run *run = calloc(1, sizeof(*run));
 
 	if (!run)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
-	*run = (struct runner_run){ .loop = loop, .p = *p, .stage_ctl = -1, .broker_ctl = -1,
+	*run = (struct runner_run){ .loop = loop, .p = *p, .stage_ctl = -1, .broker_ctl = -1, .blob = -1,
 				    .command_pidfd = -1, .proxies = { -1, -1 }, .kind = END_EXITED, .state = RUN_CREATED };
 	for (int i = 0; i < 2; i++)
 		run->streams[i] = (struct stream){ .run = run, .number = i + 1, .fd = -1 };
-	run->blob = blob_build(p, err);
-	if (run->blob < 0 || start_processes(run, err) < 0 || start_timers(run, err) < 0) {
+	if (start_processes(run, err) < 0 || send_plan(run, err) < 0 || start_timers(run, err) < 0) {
 		native_free(run);
 		return -1;
 	}

@@ -17,9 +17,8 @@
 #include "base/strv.h"
 #include "runner/runner.h"
 
-/* Descriptors of the stage, as bubblewrap inherits them. */
+/* The stage's socket, as bubblewrap inherits it. */
 #define STAGE_CTL_FD 3
-#define STAGE_BLOB_FD 4
 #define GUEST_INIT "/run/agate/init"
 
 /* --- native_args.c --- */

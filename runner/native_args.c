@@ -433,8 +433,6 @@ static void add_command(struct args *a)
 	add(a, "stage");
 	snprintf(number, sizeof(number), "%d", STAGE_CTL_FD);
 	add(a, number);
-	snprintf(number, sizeof(number), "%d", STAGE_BLOB_FD);
-	add(a, number);
 	add(a, "--");
 	for (char *const *word = a->p->argv; *word; word++)
 		add(a, *word);

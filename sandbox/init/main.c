@@ -22,8 +22,8 @@ static int guard_main(char *const argv[])
 
 int main(int argc, char *argv[])
 {
-	if (argc > 5 && !strcmp(argv[1], "stage") && !strcmp(argv[4], "--"))
-		return stage_main(atoi(argv[2]), atoi(argv[3]), argv + 5);
+	if (argc > 4 && !strcmp(argv[1], "stage") && !strcmp(argv[3], "--"))
+		return stage_main(atoi(argv[2]), argv + 4);
 	if (argc == 3 && !strcmp(argv[1], "broker"))
 		return broker_main(atoi(argv[2]));
 	if (argc > 3 && !strcmp(argv[1], "guard"))

@@ -7,11 +7,11 @@
  * the "blob": a struct blob_head, then the sections it points to.
  *
  *	stage → supervisor	MSG_LISTENERS (fds), MSG_NOTIFY (fd), MSG_FAIL
- *	supervisor → stage	MSG_FILTER, MSG_GO
+ *	supervisor → stage	MSG_PLAN (fd), MSG_FILTER, MSG_GO
  *	supervisor → broker	MSG_JOIN (fds), MSG_SERVE (fd)
  *	broker → supervisor	MSG_JOINED (fds), MSG_READY, MSG_VIOLATION, MSG_CALLER, MSG_FAIL
  *
- * In order: LISTENERS, JOIN, JOINED, FILTER, NOTIFY, SERVE, READY, GO.
+ * In order: PLAN, LISTENERS, JOIN, JOINED, FILTER, NOTIFY, SERVE, READY, GO.
  *
  * End of file from the stage after MSG_GO, without MSG_FAIL, means the command
  * was executed.
@@ -75,7 +75,7 @@ struct blob_head {
 	uint64_t limit_cpu_s, limit_memory, limit_file, limit_pids, limit_files;
 };
 
-enum msg_type { MSG_LISTENERS = 1, MSG_NOTIFY, MSG_FILTER, MSG_GO, MSG_JOIN, MSG_JOINED, MSG_SERVE, MSG_READY, MSG_VIOLATION, MSG_CALLER, MSG_FAIL };
+enum msg_type { MSG_PLAN = 1, MSG_LISTENERS, MSG_NOTIFY, MSG_FILTER, MSG_GO, MSG_JOIN, MSG_JOINED, MSG_SERVE, MSG_READY, MSG_VIOLATION, MSG_CALLER, MSG_FAIL };
 
 struct msg_plain {
 	uint32_t type;

@@ -27,7 +27,6 @@
 
 struct stage {
 	int ctl;
-	int blob_fd;
 	const struct blob_head *blob;
 	char *const *argv;
 	uint32_t filter;	/* which of the plan's two */
@@ -41,7 +40,12 @@ struct step {
 /* Should: come from our own supervisor, sealed. Mustn't: be read again later. */
 static int read_plan(struct stage *s)
 {
-	s->blob = wire_blob(s->blob_fd);
+	struct msg_plain m;
+	int fd;
+
+	if (wire_recv(s->ctl, &m, sizeof(m), &fd, 1) != sizeof(m) || m.type != MSG_PLAN)
+		return -1;
+	s->blob = wire_blob(fd);
 	return s->blob ? 0 : -1;
 }
 
@@ -282,9 +286,9 @@ static const struct step steps[] = {
 	{ "restore signals", restore_signals },
 };
 
-int stage_main(int ctl, int blob_fd, char *const argv[])
+int stage_main(int ctl, char *const argv[])
 {
-	struct stage s = { .ctl = ctl, .blob_fd = blob_fd, .argv = argv };
+	struct stage s = { .ctl = ctl, .argv = argv };
 	char what[256];
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
