@@ -216,7 +216,8 @@ static int read_all(const struct json *root, struct egress_config *cfg, struct e
 {
 	static const char *const known[] = { "run", "networkEnabled", "dataDir", "lists", "allow", "deny", "hosts",
 					     "allowResolved", "denyResolved", "netLog", "publish", "hostPorts",
-					     "parentProxy", "mitmProxy", "noProxy", "limits", NULL };
+					     "parentProxy", "mitmProxy", "noProxy", "tlsTerminate", "routes",
+					     "credentials", "limits", NULL };
 	struct policy *p = &cfg->policy;
 	const char *run = json_str(json_get(root, "run"));
 
@@ -250,9 +251,11 @@ int config_parse(const char *text, size_t len, struct egress_config *ret, struct
 	OWN(config) struct egress_config cfg = { .limits = default_limits };
 	OWN(json) struct json *root = NULL;
 
-	if (json_parse(text, len, NULL, &root, err) < 0)
+	size_t json_len = strnlen(text, len), rest = json_len < len ? json_len + 1 : len;
+
+	if (json_parse(text, json_len, NULL, &root, err) < 0)
 		return err_wrap(err, "egress config");
-	if (read_all(root, &cfg, err) < 0)
+	if (read_all(root, &cfg, err) < 0 || tls_config_parse(root, text + rest, len - rest, &cfg.tls, err) < 0)
 		return -1;
 	*ret = cfg;
 	cfg = (struct egress_config){ 0 };
@@ -264,5 +267,6 @@ void config_done(struct egress_config *cfg)
 	free(cfg->run);
 	policy_done(&cfg->policy);
 	chain_done(&cfg->chain);
+	tls_config_done(&cfg->tls);
 	*cfg = (struct egress_config){ 0 };
 }

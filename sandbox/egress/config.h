@@ -9,13 +9,15 @@
  *	  "allowResolved": [RANGE...],		private ranges that allowed names may resolve to
  *	  "denyResolved": [RANGE...],		ranges that no name may resolve to
  *	  "netLog": bool,
+ *	  "tlsTerminate": {...}, "routes": [...], "credentials": [...],	tls_config.h
  *	  "parentProxy": {...}, "mitmProxy": [...], "noProxy": [RULE...],	chain.h
  *	  "publish": [{"address", "port", "inside"}...],	publish.h
  *	  "hostPorts": [PORT...],		host_port.h
  *	  "limits": { "connectMs": ... } }
  *
  * Only "run", "networkEnabled" and "dataDir" must be there. Unknown fields are
- * an error. DIR/domains-denied.txt is always read: it beats every allow rule.
+ * an error. Behind the JSON and a NUL stand the secrets of the credentials, each
+ * with a NUL behind it. DIR/domains-denied.txt is always read: it beats every allow rule.
  */
 #ifndef SANDBOX_EGRESS_CONFIG_H
 #define SANDBOX_EGRESS_CONFIG_H
@@ -27,6 +29,7 @@
 #include "sandbox/egress/host_port.h"
 #include "sandbox/egress/policy.h"
 #include "sandbox/egress/publish.h"
+#include "sandbox/egress/tls_config.h"
 
 struct err;
 
@@ -47,6 +50,7 @@ struct egress_config {
 	int net_log;
 	struct policy policy;
 	struct chain chain;
+	struct tls_config tls;
 	struct publish_config publish;
 	struct host_ports host_ports;
 	struct egress_limits limits;
@@ -54,7 +58,7 @@ struct egress_config {
 
 /**
  * config_parse() - Read the whole configuration and the lists it names (reads the disk)
- * @text:	JSON of @len bytes
+ * @text:	JSON of @len bytes, and secrets, which are the caller's to wipe
  * @ret:	on success the caller's to config_done()
  * @err:	ERR_INPUT, ERR_POLICY for a rule, ERR_NOTFOUND or ERR_SYS for a list
  *

@@ -5,7 +5,9 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -19,6 +21,8 @@
 #include "sandbox/egress/egress.h"
 #include "sandbox/egress/egress_internal.h"
 #include "sandbox/egress/resolver.h"
+#include "sandbox/egress/tls.h"
+#include "sandbox/egress/tls_trust.h"
 
 enum {
 	CONFIG_MAX_BYTES = 16 << 20,
@@ -286,16 +290,75 @@ static int receive_config(int control_fd, struct given *ret, struct err *err)
 	return 0;
 }
 
-static int read_config(int fd, struct egress_config *ret, struct err *err)
+/* Secrets behind the configuration are not to outlive the reading of it. */
+static int wipe(int fd, size_t from, size_t size, struct err *err)
 {
-	OWN(buf) struct buf text = { 0 };
+	static const char zeros[4096];
 
-	if (io_read_fd(fd, CONFIG_MAX_BYTES, &text, err) < 0)
-		return err_wrap(err, "egress config");
-	return config_parse(text.data ? text.data : "", text.len, ret, err);
+	while (from < size) {
+		size_t n = size - from < sizeof(zeros) ? size - from : sizeof(zeros);
+
+		if (pwrite(fd, zeros, n, (off_t)from) != (ssize_t)n)
+			return err_set(err, ERR_SYS, errno, "egress: cannot wipe the configuration");
+		from += n;
+	}
+	return 0;
 }
 
-/* The fixed descriptors come first, then one for each port of the host. */
+/* Mapped, not copied: what is parsed out of it is all that stays. */
+static int read_config(int fd, struct egress_config *ret, struct err *err)
+{
+	struct stat st;
+	char *text;
+	size_t size, json_size;
+	int r;
+
+	if (fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > CONFIG_MAX_BYTES)
+		return err_set(err, ERR_INPUT, 0, "egress: the configuration is no memory file of a fair size");
+	size = (size_t)st.st_size;
+	text = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	if (text == MAP_FAILED)
+		return err_set(err, ERR_SYS, errno, "egress: cannot read the configuration");
+	r = config_parse(text, size, ret, err);
+	json_size = strnlen(text, size);
+	munmap(text, size);
+	if (wipe(fd, json_size, size, err) == 0 || r < 0)
+		return r;
+	config_done(ret);
+	return -1;
+}
+
+/* --- TLS --- */
+
+static int trust(struct egress *eg, struct err *err)
+{
+	const struct strv *extra = &eg->cfg.tls.extra;
+	OWN(buf) struct buf pem = { 0 };
+
+	if (trust_add_host(&pem, err) < 0)
+		return -1;
+	for (size_t i = 0; i < extra->n; i++)
+		if (trust_add_file(extra->v[i], &pem, err) < 0)
+			return -1;
+	return tls_world_trust(eg->tls, pem.data, pem.len, err);
+}
+
+/* The authority is told first: the supervisor gets on with it while the roots are read. */
+static int prepare_tls(struct egress *eg, struct err *err)
+{
+	OWN(buf) struct buf ca = { 0 };
+
+	if (!tls_config_is_used(&eg->cfg.tls))
+		return 0;
+	eg->tls = tls_world_new(eg->cfg.run, err);
+	if (!eg->tls)
+		return -1;
+	if (tls_world_ca(eg->tls, &ca) < 0)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	report_ca(&eg->report, ca.data);
+	return trust(eg, err);
+}
+
 static int serve(struct egress *eg, const struct given *given, struct err *err)
 {
 	const struct host_ports *hp = &eg->cfg.host_ports;
@@ -320,6 +383,8 @@ static int start(struct egress *eg, int control_fd, struct given *given, struct 
 	if (receive_config(control_fd, given, err) < 0 ||
 	    read_config(given->fd[EGRESS_FD_CONFIG], &eg->cfg, err) < 0)
 		return -1;
+	if (prepare_tls(eg, err) < 0)
+		return -1;
 	bound_clients(&eg->cfg.limits);
 	report_hear(&eg->report, on_message, eg);
 	return confine_serve(chain_uses_paths(&eg->cfg.chain) ? CONFINE_UNIX : 0, err) < 0 ? -1 : serve(eg, given, err);
@@ -339,6 +404,7 @@ static void stop(struct egress *eg)
 	transparent_done(eg);
 	pool_done(&eg->pool);
 	pipes_done(&eg->pipes);
+	tls_world_free(eg->tls);
 	config_done(&eg->cfg);
 }
 

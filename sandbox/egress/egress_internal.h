@@ -24,6 +24,7 @@ struct watch;
 struct buf;
 struct err;
 struct resolver;
+struct tls_world;
 
 struct client {
 	struct client *next, **link;
@@ -48,6 +49,7 @@ struct listener {
 
 struct egress {
 	struct loop *loop;
+	struct tls_world *tls;		/* NULL: no connection is looked into */
 	struct resolver *resolver;
 	int resolver_died;
 	struct egress_config cfg;
@@ -82,6 +84,15 @@ void client_remove(struct egress *eg, struct client *c);
 /* --- what serves a client; each takes @fd, a connected non-blocking socket --- */
 void http_proxy_start(struct egress *eg, int fd, uint16_t peer_port);
 void socks_proxy_start(struct egress *eg, int fd, uint16_t peer_port);
+
+/**
+ * http_inspect_start() - Serve a connection that leads to one host and is looked into
+ * @to:		copied; the policy allowed it, and tls_config_looks() said so
+ * @early:	what the client has sent already; taken
+ * @answer:	to be sent to it first; taken
+ */
+void http_inspect_start(struct egress *eg, int fd, uint16_t peer_port, const struct destination *to,
+			struct buf *early, struct buf *answer);
 
 /**
  * linger_start() - Send the last bytes and let the client read them
@@ -119,6 +130,10 @@ void link_end(struct egress *eg, struct link_info *l);
  */
 void tunnel_start(struct egress *eg, int client_fd, int up_fd, struct buf *to_up, struct buf *to_client,
 		  struct link_info *link);
+
+struct stream;
+/* tls_tunnel_start() - the same for streams with TLS, which are emptied; all of it is taken */
+void tls_tunnel_start(struct egress *eg, struct stream *down, struct stream *up, struct link_info *link);
 
 /* socket_reset() - close so that the peer sees an abort, not an end */
 void socket_reset(int fd);

@@ -92,7 +92,7 @@ void forward_request(const struct http_head *head, const struct http_uri *uri, c
 {
 	char host[HOST_SHOWN_SIZE];
 
-	host_show(&uri->host, uri->port == 80 ? 0 : uri->port, host);
+	host_show(&uri->host, uri->port == (uri->secure ? 443 : 80) ? 0 : uri->port, host);
 	buf_add(out, head->method.p, head->method.len);
 	buf_addc(out, ' ');
 	if (hop)

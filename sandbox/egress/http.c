@@ -346,6 +346,7 @@ int http_parse_target(const struct http_head *head, struct http_uri *ret, struct
 	size_t len;
 
 	ret->path = (struct span){ 0 };
+	ret->secure = 0;
 	/* Methods are case-sensitive: "connect" is some other method. */
 	if (head->method.len == 7 && !memcmp(head->method.p, "CONNECT", 7)) {
 		if (head->framing == HTTP_CHUNKED || head->length)
@@ -363,6 +364,39 @@ int http_parse_target(const struct http_head *head, struct http_uri *ret, struct
 		;
 	ret->path = (struct span){ t.p + len, t.len - len };
 	return parse_authority(t.p, len, 80, ret, bad) < 0 ? -1 : check_host_field(head, ret, 0, bad);
+}
+
+static int is_method(const struct http_head *head, const char *method)
+{
+	return head->method.len == strlen(method) && !memcmp(head->method.p, method, head->method.len);
+}
+
+int http_parse_origin(const struct http_head *head, const struct host *host, uint16_t port, int secure,
+		      struct http_uri *ret, struct http_problem *bad)
+{
+	const struct http_field *f = http_find(head, "Host");
+	struct span t = head->target;
+	struct host named;
+	uint16_t named_port;
+	const char *why;
+
+	*ret = (struct http_uri){ .host = *host, .port = port, .secure = secure, .path = t };
+	if (is_method(head, "CONNECT") || is_method(head, "TRACE") || is_method(head, "TRACK"))
+		return refuse(bad, 405, "method that is not for hosts that are looked into");
+	if (t.len == 1 && t.p[0] == '*' && is_method(head, "OPTIONS"))
+		ret->path = (struct span){ t.p, 0 };
+	else if (!t.len || t.p[0] != '/')
+		return refuse(bad, 400, "target that is no path; this connection leads to one host");
+	if (memchr(t.p, '#', t.len))
+		return refuse(bad, 400, "fragment in the target");
+	if (!f || count(head, "Host") > 1)
+		return refuse(bad, 400, "not one Host field");
+	if (host_port_parse(f->value.p, f->value.len, secure ? 443 : 80, &named, &named_port, &why) < 0)
+		return deny(bad, 400, "malformed Host field");
+	/* Many clients leave an unusual port out. */
+	if (strcmp(named.text, host->text) || (named_port != port && memchr(f->value.p, ':', f->value.len)))
+		return deny(bad, 421, "Host field that names another host than the connection");
+	return 0;
 }
 
 /* --- bodies --- */

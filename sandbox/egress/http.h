@@ -91,6 +91,7 @@ struct http_uri {
 	struct host host;
 	uint16_t port;
 	struct span path;	/* with the query; may be empty or start with '?' */
+	int secure;		/* https: the usual port is 443 */
 };
 
 /**
@@ -101,6 +102,17 @@ struct http_uri {
  * must be the same one. Return: 0, or -1 with @bad
  */
 int http_parse_target(const struct http_head *head, struct http_uri *ret, struct http_problem *bad);
+
+/**
+ * http_parse_origin() - The target of a request within a connection that leads to one host
+ * @host, @port, @secure:	where to
+ *
+ * "/path", or "*" with OPTIONS. The Host field must be there and name that
+ * host and port: 421, a denial. Methods that send the request back (TRACE)
+ * or ask for another connection are refused. Return: 0, or -1 with @bad
+ */
+int http_parse_origin(const struct http_head *head, const struct host *host, uint16_t port, int secure,
+		      struct http_uri *ret, struct http_problem *bad);
 
 /* --- bodies --- */
 

@@ -12,67 +12,15 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/own.h"
+#include "sandbox/egress/credential.h"
 #include "sandbox/egress/dial.h"
-#include "sandbox/egress/egress_internal.h"
 #include "sandbox/egress/forward.h"
-#include "sandbox/egress/stream.h"
+#include "sandbox/egress/http_conn.h"
 
 enum {
-	IN_MAX = HTTP_HEAD_MAX + 4096,	/* a head has to fit, and then some */
 	OUT_MAX = 128 << 10,		/* more than this waiting: stop reading the other side */
 	INTERIM_MAX = 32,		/* 1xx responses before the real one */
 	SPLICE_MIN = 64 << 10,		/* a body with so much to come is moved by the kernel */
-};
-
-enum state { READ_HEAD, DIALLING, EXCHANGE };
-
-/* What a step of the machine says. */
-enum step { WAIT, GO, END, GONE };	/* GONE: the connection was handed on and freed */
-
-struct request {
-	struct destination to;
-	struct http_body body;
-	struct buf head;	/* as sent upstream; kept until it is answered, for a second try */
-	int is_connect;
-	int is_head;
-	int minor;
-	int close;		/* the client wants to end behind it */
-	int offers_upgrade;
-	const struct chain_proxy *hop;	/* the request itself goes to this proxy; NULL: to the host */
-	int had_body;
-	int body_done;
-};
-
-struct response {
-	struct http_scan scan;
-	struct http_body body;
-	int started;		/* a first byte came */
-	int head_done;
-	int done;
-	int chunked;		/* towards the client */
-	int close_down;		/* the client's connection ends behind it */
-	int close_up;		/* upstream's does */
-	int interim;
-};
-
-struct http_conn {
-	struct client client;
-	struct egress *eg;
-	uint16_t peer_port;
-	enum state state;
-	struct stream down, up;
-	struct host up_host;		/* where up leads */
-	uint16_t up_port;
-	const struct chain_proxy *up_hop;
-	int up_used;			/* it has answered before */
-	struct link_info link;		/* of up */
-	struct dial *dial;
-	struct http_scan scan;
-	int got_blank_line;		/* in front of a request; one is forgiven */
-	struct request req;
-	struct response res;
-	struct flow flow;		/* moves a response's body; from is -1 when there is none */
-	enum flow_state flow_state;
 };
 
 /* --- ends --- */
@@ -96,37 +44,35 @@ static void drop_flow(struct http_conn *c)
 	c->flow.from = -1;
 }
 
-static void conn_free(struct http_conn *c)
+void http_conn_free(struct http_conn *c)
 {
 	client_remove(c->eg, &c->client);
 	dial_cancel(c->dial);
 	drop_flow(c);
 	close_up(c);
 	stream_close(&c->down);
-	buf_done(&c->req.head);
+	credential_wipe(&c->req.head);
 	free(c);
 }
 
 /* Close the client's connection once it has read what it was sent. */
-static enum step say_goodbye(struct http_conn *c)
+enum step http_say_goodbye(struct http_conn *c)
 {
-	struct buf out = c->down.out;
+	struct buf out = stream_take_out(&c->down, 1);
 
-	c->down.out = (struct buf){ 0 };
 	linger_start(c->eg, stream_take_fd(&c->down), &out);
-	conn_free(c);
+	http_conn_free(c);
 	return GONE;
 }
 
 /* The answer broke off: the client must not take it for whole. */
 static enum step abort_client(struct http_conn *c)
 {
-	struct buf out = c->down.out;
+	struct buf out = stream_take_out(&c->down, 0);
 
-	c->down.out = (struct buf){ 0 };
 	drop_flow(c);
 	linger_abort(c->eg, stream_take_fd(&c->down), &out);
-	conn_free(c);
+	http_conn_free(c);
 	return GONE;
 }
 
@@ -145,7 +91,7 @@ static int is_over(const struct stream *s)
 
 static void end_request(struct http_conn *c)
 {
-	buf_done(&c->req.head);
+	credential_wipe(&c->req.head);
 	c->req = (struct request){ 0 };
 	c->res = (struct response){ 0 };
 	c->scan = (struct http_scan){ 0 };
@@ -158,12 +104,12 @@ static void end_request(struct http_conn *c)
 static enum step after_answer(struct http_conn *c, int close)
 {
 	if (close)
-		return say_goodbye(c);
+		return http_say_goodbye(c);
 	end_request(c);
 	return GO;
 }
 
-static enum step answer_failure(struct http_conn *c, int status, const char *why, int close)
+enum step http_answer_failure(struct http_conn *c, int status, const char *why, int close)
 {
 	failure_http(status, why, c->req.is_head, close, &c->down.out);
 	return after_answer(c, close);
@@ -183,13 +129,13 @@ static enum step answer_denied(struct http_conn *c, const struct egress_verdict 
 	return after_answer(c, close);
 }
 
-static enum step answer_upstream_failure(struct http_conn *c, int status, const char *what)
+enum step http_answer_upstream_failure(struct http_conn *c, int status, const char *what)
 {
 	OWN(buf) struct buf why = { 0 };
 
-	close_up(c);
 	buf_addf(&why, "'%s' %s", c->req.to.text, what);
-	return answer_failure(c, status, why.data ? why.data : what, must_close(c));
+	close_up(c);	/* which may own @what */
+	return http_answer_failure(c, status, why.data ? why.data : "out of memory", must_close(c));
 }
 
 /* A request that cannot be read, or that asks for what is no place. */
@@ -199,16 +145,22 @@ static enum step answer_problem(struct http_conn *c, const struct http_head *hea
 	int n = head ? (int)(head->target.len < 250 ? head->target.len : 250) : 0;
 
 	if (!bad->is_denial)
-		return answer_failure(c, bad->status, bad->why, 1);
+		return http_answer_failure(c, bad->status, bad->why, 1);
 	policy_malformed(bad->why, &v);
+	if (bad->status == 421) {
+		v.why = REFUSAL_OTHER_NAME;
+		snprintf(v.rule, sizeof(v.rule), "%s", refusal_word(v.why));
+	}
 	c->req.to = (struct destination){ .protocol = c->req.is_connect ? "connect" : "http" };
 	snprintf(c->req.to.text, sizeof(c->req.to.text), "%.*s", n, head->target.p);
+	if (c->is_within)
+		c->req.to = c->within;
 	report_violation(&c->eg->report, &c->req.to, &v, c->peer_port);
 	if (bad->status == 403)
 		refusal_http(&c->req.to, &v, c->req.is_head, 1, &c->down.out);
 	else
 		failure_http(bad->status, bad->why, c->req.is_head, 1, &c->down.out);
-	return say_goodbye(c);
+	return http_say_goodbye(c);
 }
 
 /* --- the client's request --- */
@@ -220,7 +172,7 @@ static enum step dial(struct http_conn *c)
 	close_up(c);
 	c->dial = (c->req.hop ? dial_start_hop : dial_start)(c->eg, &c->req.to.host, c->req.to.port, on_dialled, c);
 	if (!c->dial)
-		return answer_failure(c, 503, "out of resources", 1);
+		return http_answer_failure(c, 503, "out of resources", 1);
 	c->state = DIALLING;
 	client_touch(&c->client, c->eg->cfg.limits.exchange_ms);
 	return WAIT;
@@ -228,7 +180,7 @@ static enum step dial(struct http_conn *c)
 
 static int leads_there(const struct http_conn *c)
 {
-	return c->up.fd >= 0 && c->up_port == c->req.to.port && c->up_hop == c->req.hop &&
+	return c->up.fd >= 0 && !c->up.tls == !c->secure && c->up_port == c->req.to.port && c->up_hop == c->req.hop &&
 	       !strcmp(c->up_host.text, c->req.to.host.text);
 }
 
@@ -248,49 +200,73 @@ static void remember(struct http_conn *c, const struct http_head *head, const st
 	q->minor = head->minor;
 	q->close = head->close;
 	q->offers_upgrade = !q->is_connect && forward_offers_upgrade(head);
-	q->to = (struct destination){ .protocol = q->is_connect ? "connect" : "http", .host = uri->host,
-				      .port = uri->port };
+	q->to = (struct destination){ .protocol = q->is_connect ? "connect" : c->secure ? "https" : "http",
+				      .host = uri->host, .port = uri->port };
 	transparent_name(c->eg, &q->to.host);
 	host_show(&q->to.host, uri->port, q->to.text);
 	http_body_begin(&q->body, head);
 	q->body_done = q->is_connect || q->body.state == HTTP_BODY_DONE;
 	q->had_body = !q->body_done;
-	if (q->is_connect)
-		return;
 	/* Other protocols need a tunnel through it. */
-	if (!q->offers_upgrade)
+	if (!q->is_connect && !q->offers_upgrade && !c->secure)
 		q->hop = chain_route(&c->eg->cfg.chain, &q->to.host, uri->port);
-	put_head(q, head, uri);
 }
 
-static int send_head(struct http_conn *c)
+enum step http_send_head(struct http_conn *c)
 {
 	c->state = EXCHANGE;
 	client_touch(&c->client, c->eg->cfg.limits.exchange_ms);
-	return buf_add(&c->up.out, c->req.head.data, c->req.head.len);
+	return buf_add(&c->up.out, c->req.head.data, c->req.head.len) < 0 ? END : GO;
+}
+
+/* The head to send, if it may be sent. */
+static void judge(struct http_conn *c, struct http_head *head, struct http_uri *uri, struct egress_verdict *v)
+{
+	struct inspection in = { .path = { 0 } };
+
+	policy_judge(&c->eg->cfg.policy, &c->req.to.host, uri->port, v);
+	if (v->allowed && !c->req.is_connect)
+		http_inspect(c, head, uri, &in, v);
+	if (v->allowed && !c->req.is_connect)
+		put_head(&c->req, head, uri);
+	http_inspection_done(&in);
+}
+
+/* What follows is a connection of its own, to one host. */
+static enum step look_into(struct http_conn *c)
+{
+	struct buf early = c->down.in, answer = c->down.out;
+
+	c->down.in = c->down.out = (struct buf){ 0 };
+	buf_adds(&answer, "HTTP/1.1 200 Connection Established\r\n\r\n");
+	http_inspect_start(c->eg, stream_take_fd(&c->down), c->peer_port, &c->req.to, &early, &answer);
+	http_conn_free(c);
+	return GONE;
 }
 
 /* @head points into down.in, whose first @size bytes are dropped here. */
-static enum step begin_request(struct http_conn *c, const struct http_head *head, size_t size)
+static enum step begin_request(struct http_conn *c, struct http_head *head, size_t size)
 {
+	const struct destination *w = &c->within;
 	struct http_problem bad = { 0 };
 	struct egress_verdict v;
 	struct http_uri uri;
 
 	c->req.is_connect = head->method.len == 7 && !memcmp(head->method.p, "CONNECT", 7);
 	c->req.is_head = head->method.len == 4 && !memcmp(head->method.p, "HEAD", 4);
-	if (http_parse_target(head, &uri, &bad) < 0)
+	if (c->is_within ? http_parse_origin(head, &w->host, w->port, c->secure, &uri, &bad) < 0 :
+			   http_parse_target(head, &uri, &bad) < 0)
 		return answer_problem(c, head, &bad);
 	remember(c, head, &uri);
+	judge(c, head, &uri, &v);
 	buf_eat(&c->down.in, size);
 	if (c->req.head.failed)
-		return answer_failure(c, 503, "out of resources", 1);
-	policy_judge(&c->eg->cfg.policy, &c->req.to.host, uri.port, &v);
+		return http_answer_failure(c, 503, "out of resources", 1);
 	if (!v.allowed)
 		return answer_denied(c, &v);
-	if (!leads_there(c))
-		return dial(c);
-	return send_head(c) < 0 ? END : GO;
+	if (c->req.is_connect && tls_config_looks(&c->eg->cfg.tls, &c->req.to.host, c->req.to.port))
+		return look_into(c);
+	return leads_there(c) ? http_send_head(c) : dial(c);
 }
 
 static enum step read_head(struct http_conn *c)
@@ -300,7 +276,7 @@ static enum step read_head(struct http_conn *c)
 	long size;
 
 	/* The answer before has to be on its way: requests must not pile up answers. */
-	if (c->down.out.len)
+	if (stream_waiting(&c->down))
 		return WAIT;
 	if (c->down.in.len >= 2 && !c->got_blank_line && !memcmp(c->down.in.data, "\r\n", 2)) {
 		buf_eat(&c->down.in, 2);
@@ -323,8 +299,6 @@ static enum step read_head(struct http_conn *c)
 
 static void on_down(void *cookie, int fd, unsigned int ready);
 static void on_up(void *cookie, int fd, unsigned int ready);
-static void run(struct http_conn *c);
-
 static const struct {
 	int status;
 } dial_answers[DIAL_END_NUM] = {
@@ -344,7 +318,7 @@ static enum step become_tunnel(struct http_conn *c, int up_fd)
 
 	c->down.in = c->down.out = (struct buf){ 0 };
 	tunnel_start(c->eg, stream_take_fd(&c->down), up_fd, &to_up, &to_client, &c->link);
-	conn_free(c);
+	http_conn_free(c);
 	return GONE;
 }
 
@@ -356,12 +330,12 @@ static enum step connected(struct http_conn *c, int fd)
 		return become_tunnel(c, fd);
 	}
 	if (stream_open(&c->up, c->eg->loop, fd, on_up, c) < 0)
-		return answer_failure(c, 503, "out of resources", 1);
+		return http_answer_failure(c, 503, "out of resources", 1);
 	c->up_host = c->req.to.host;
 	c->up_port = c->req.to.port;
 	c->up_hop = c->req.hop;
 	c->up_used = 0;
-	return send_head(c) < 0 ? END : GO;
+	return c->secure ? http_shake_up_start(c) : http_send_head(c);
 }
 
 static void on_dialled(void *cookie, const struct dial_result *r)
@@ -375,11 +349,11 @@ static void on_dialled(void *cookie, const struct dial_result *r)
 	else if (r->end == DIAL_DENIED)
 		s = answer_denied(c, r->verdict);
 	else
-		s = answer_upstream_failure(c, dial_answers[r->end].status, dial_end_words(r->end));
+		s = http_answer_upstream_failure(c, dial_answers[r->end].status, dial_end_words(r->end));
 	if (s == END)
-		conn_free(c);
+		http_conn_free(c);
 	else if (s != GONE)
-		run(c);
+		http_run(c);
 }
 
 /* --- the exchange: request body up, response down --- */
@@ -422,7 +396,7 @@ static enum step send_body(struct http_conn *c)
 	s = pump(&q->body, &c->down.in, q->body.framing == HTTP_CHUNKED, &c->up.out, &q->body_done);
 	if (s == END && !c->res.head_done) {
 		close_up(c);
-		return answer_failure(c, 400, "malformed body", 1);
+		return http_answer_failure(c, 400, "malformed body", 1);
 	}
 	return s == WAIT && is_over(&c->down) ? END : s;
 }
@@ -433,7 +407,7 @@ static enum step no_answer(struct http_conn *c)
 	/* It closed a kept connection while the request was on its way: that is no answer to this request. */
 	if (c->up_used && !c->res.started && !c->req.had_body)
 		return dial(c);
-	return answer_upstream_failure(c, 502, "closed the connection without a full answer");
+	return http_answer_upstream_failure(c, 502, "closed the connection without a full answer");
 }
 
 /* 1xx: passed on, but to HTTP/1.0, which knows none; 101 ends HTTP here. */
@@ -442,13 +416,13 @@ static enum step interim(struct http_conn *c, const struct http_head *head)
 	const struct forward_mode mode = { .minor = c->req.minor };
 
 	if (head->status == 101 && (!c->req.offers_upgrade || !head->upgrade || !c->req.body_done))
-		return answer_upstream_failure(c, 502, "changed the protocol without being asked");
+		return http_answer_upstream_failure(c, 502, "changed the protocol without being asked");
 	if (c->req.minor)
 		forward_response(head, &mode, &c->down.out);
 	if (head->status == 101)
 		return END;
 	if (++c->res.interim > INTERIM_MAX)
-		return answer_upstream_failure(c, 502, "sent too many interim answers");
+		return http_answer_upstream_failure(c, 502, "sent too many interim answers");
 	c->res.scan = (struct http_scan){ 0 };
 	return GO;
 }
@@ -464,7 +438,11 @@ static enum step upgrade(struct http_conn *c)
 	c->link.bytes_in += c->up.bytes_in;
 	c->link.bytes_out += c->up.bytes_out;
 	c->up.bytes_in = c->up.bytes_out = 0;
-	return become_tunnel(c, stream_take_fd(&c->up));
+	if (!c->secure)
+		return become_tunnel(c, stream_take_fd(&c->up));
+	tls_tunnel_start(c->eg, &c->down, &c->up, &c->link);
+	http_conn_free(c);
+	return GONE;
 }
 
 static void final(struct http_conn *c, const struct http_head *head)
@@ -496,10 +474,10 @@ static enum step receive_head(struct http_conn *c)
 	if (!size)
 		return is_over(&c->up) ? no_answer(c) : WAIT;
 	if (size < 0 || http_parse_response(c->up.in.data, (size_t)size, c->req.is_head, &head, &bad) < 0)
-		return answer_upstream_failure(c, 502, "sent an answer that cannot be read safely");
+		return http_answer_upstream_failure(c, 502, "sent an answer that cannot be read safely");
 	/* Its password is ours to know, not the program's. */
 	if (head.status == 407 && c->up_hop)
-		return answer_upstream_failure(c, 502, dial_end_words(DIAL_PROXY_REFUSED));
+		return http_answer_upstream_failure(c, 502, dial_end_words(DIAL_PROXY_REFUSED));
 	if (head.status >= 200)
 		final(c, &head);
 	else
@@ -517,7 +495,7 @@ static int may_splice(const struct http_conn *c)
 {
 	const struct http_body *b = &c->res.body;
 
-	return c->flow.from < 0 && !c->res.chunked && b->framing != HTTP_CHUNKED && c->req.body_done &&
+	return c->flow.from < 0 && !c->secure && !c->res.chunked && b->framing != HTTP_CHUNKED && c->req.body_done &&
 	       !c->up.in.len && !c->down.out.len && !is_over(&c->up) &&
 	       b->state == HTTP_BODY_DATA && (b->framing == HTTP_UNTIL_CLOSE || b->left >= SPLICE_MIN);
 }
@@ -574,7 +552,7 @@ static enum step end_exchange(struct http_conn *c)
 		close_up(c);
 	c->up_used = 1;
 	if (c->res.close_down || !c->req.body_done)
-		return say_goodbye(c);
+		return http_say_goodbye(c);
 	end_request(c);
 	return GO;
 }
@@ -589,7 +567,7 @@ static enum step exchange(struct http_conn *c)
 	stream_flush(&c->up);
 	/* A host that takes no more may have answered already. */
 	if (c->up.out_broke)
-		stream_fill(&c->up, IN_MAX);
+		stream_fill(&c->up, HTTP_IN_MAX);
 	down = had_head ? receive_body(c) : receive_head(c);
 	/* A short body goes out with its head. */
 	if (down == GO && c->state == EXCHANGE && !had_head && c->res.head_done)
@@ -610,8 +588,8 @@ static unsigned int wanted_down(const struct http_conn *c)
 {
 	unsigned int want = 0;
 
-	if (c->state != DIALLING && !c->down.ended && c->down.in.len < IN_MAX &&
-	    !(c->state == READ_HEAD && c->down.out.len))
+	if (c->state != DIALLING && !c->down.ended && c->down.in.len < HTTP_IN_MAX &&
+	    !(c->state == READ_HEAD && stream_waiting(&c->down)))
 		want |= LOOP_READ;
 	/* A request body stops being read while upstream is slow. */
 	if (c->state == EXCHANGE && !c->req.body_done && c->up.out.len >= OUT_MAX)
@@ -627,13 +605,16 @@ static unsigned int wanted_up(const struct http_conn *c)
 		return 0;
 	if (c->flow.from >= 0)
 		return c->flow_state == FLOW_WANTS_WRITE ? 0 : LOOP_READ;
-	return c->up.in.len < IN_MAX && c->down.out.len < OUT_MAX ? LOOP_READ : 0;
+	return c->up.in.len < HTTP_IN_MAX && c->down.out.len < OUT_MAX ? LOOP_READ : 0;
 }
 
-static void run(struct http_conn *c)
+void http_run(struct http_conn *c)
 {
 	static enum step (*const steps[])(struct http_conn *) = {
+		[SNIFF] = http_sniff,
+		[SHAKE_DOWN] = http_shake_down,
 		[READ_HEAD] = read_head,
+		[SHAKE_UP] = http_shake_up,
 		[EXCHANGE] = exchange,
 	};
 	enum step s = c->state == DIALLING ? WAIT : GO;
@@ -647,7 +628,7 @@ static void run(struct http_conn *c)
 		return;
 	if (s == END || is_broken(&c->down) || stream_want(&c->down, wanted_down(c)) < 0 ||
 	    stream_want(&c->up, wanted_up(c)) < 0) {
-		conn_free(c);
+		http_conn_free(c);
 		return;
 	}
 	if (c->state == READ_HEAD) {
@@ -669,12 +650,13 @@ static void on_down(void *cookie, int fd, unsigned int ready)
 	struct http_conn *c = cookie;
 
 	(void)fd;
-	if (ready & (LOOP_READ | LOOP_HUP))
-		stream_fill(&c->down, IN_MAX);
+	/* A handshake reads for itself. */
+	if (ready & (LOOP_READ | LOOP_HUP) && c->state != SHAKE_DOWN)
+		stream_fill(&c->down, HTTP_IN_MAX);
 	if (ready & LOOP_WRITE)
 		stream_flush(&c->down);
 	touch(c);
-	run(c);
+	http_run(c);
 }
 
 static void on_up(void *cookie, int fd, unsigned int ready)
@@ -682,49 +664,61 @@ static void on_up(void *cookie, int fd, unsigned int ready)
 	struct http_conn *c = cookie;
 
 	(void)fd;
+	if (c->state == SHAKE_UP) {
+		http_run(c);
+		return;
+	}
 	if (c->state != EXCHANGE) {
 		/* Between requests: it ended, or it says what nobody asked. */
 		close_up(c);
 		return;
 	}
 	if (ready & (LOOP_READ | LOOP_HUP) && c->flow.from < 0)
-		stream_fill(&c->up, IN_MAX);
+		stream_fill(&c->up, HTTP_IN_MAX);
 	touch(c);
-	run(c);
+	http_run(c);
 }
 
 static void expire(struct client *client)
 {
 	struct http_conn *c = (struct http_conn *)client;
 
-	if (c->state != EXCHANGE) {
-		conn_free(c);
+	if (c->state != EXCHANGE && c->state != SHAKE_UP) {
+		http_conn_free(c);
 	} else if (c->res.head_done) {
 		abort_client(c);
 	} else {
 		c->req.close = 1;
-		answer_upstream_failure(c, 504, "did not answer in time");
+		http_answer_upstream_failure(c, 504, "did not answer in time");
 	}
 }
 
-void http_proxy_start(struct egress *eg, int fd, uint16_t peer_port)
+struct http_conn *http_conn_new(struct egress *eg, int fd, uint16_t peer_port)
 {
 	struct http_conn *c = calloc(1, sizeof(*c));
 
 	if (!c) {
 		close(fd);
-		return;
+		return NULL;
 	}
 	c->eg = eg;
 	c->peer_port = peer_port;
+	c->state = READ_HEAD;
 	c->up.fd = -1;
 	c->flow.from = -1;
 	c->client.expire = expire;
 	client_add(eg, &c->client, eg->cfg.limits.head_ms);
-	if (stream_open(&c->down, eg->loop, fd, on_down, c) < 0) {
-		conn_free(c);
-		return;
-	}
+	if (stream_open(&c->down, eg->loop, fd, on_down, c) == 0)
+		return c;
+	http_conn_free(c);
+	return NULL;
+}
+
+void http_proxy_start(struct egress *eg, int fd, uint16_t peer_port)
+{
+	struct http_conn *c = http_conn_new(eg, fd, peer_port);
+
 	/* Most clients have sent their request by now. */
-	on_down(c, fd, LOOP_READ);
+	if (c)
+		on_down(c, fd, LOOP_READ);
 }

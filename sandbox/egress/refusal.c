@@ -12,7 +12,9 @@ static const struct {
 } phrases[] = {
 	{ 400, "Bad Request" },
 	{ 403, "Forbidden" },
+	{ 405, "Method Not Allowed" },
 	{ 408, "Request Timeout" },
+	{ 421, "Misdirected Request" },
 	{ 431, "Request Header Fields Too Large" },
 	{ 501, "Not Implemented" },
 	{ 502, "Bad Gateway" },

@@ -213,6 +213,14 @@ void report_ready(struct report *r)
 	tell(r, msg);
 }
 
+void report_ca(struct report *r, const char *pem)
+{
+	OWN(json) struct json *msg = message("ca");
+
+	put_str(&msg, "pem", pem);
+	tell(r, msg);
+}
+
 void report_error(struct report *r, const char *reason)
 {
 	OWN(json) struct json *msg = message("error");

@@ -50,6 +50,9 @@ void report_done(struct report *r);
 /* report_ready() - {"type":"ready"} */
 void report_ready(struct report *r);
 
+/* report_ca() - {"type":"ca","pem":...}: whom the programs inside are to believe; before "ready" */
+void report_ca(struct report *r, const char *pem);
+
 /* report_error() - {"type":"error","reason":...}: the helper could not start */
 void report_error(struct report *r, const char *reason);
 

@@ -97,6 +97,17 @@ static void on_dialled(void *cookie, const struct dial_result *r)
 	conn_free(c);
 }
 
+static void look_into(struct socks_conn *c)
+{
+	struct buf early = c->down.in, answer;
+
+	put_reply(c, SOCKS5_OK);
+	answer = c->down.out;
+	c->down.in = c->down.out = (struct buf){ 0 };
+	http_inspect_start(c->eg, stream_take_fd(&c->down), c->peer_port, &c->to, &early, &answer);
+	conn_free(c);
+}
+
 static void dial_or_refuse(struct socks_conn *c, const struct socks5_piece *p)
 {
 	struct egress_verdict v;
@@ -107,6 +118,10 @@ static void dial_or_refuse(struct socks_conn *c, const struct socks5_piece *p)
 	policy_judge(&c->eg->cfg.policy, &c->to.host, p->port, &v);
 	if (!v.allowed) {
 		refuse(c, &v);
+		return;
+	}
+	if (tls_config_looks(&c->eg->cfg.tls, &c->to.host, p->port)) {
+		look_into(c);
 		return;
 	}
 	client_touch(&c->client, c->eg->cfg.limits.exchange_ms);

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -143,8 +144,13 @@ static int encrypt(struct stream *s)
 {
 	size_t n = s->out.len < CIPHER_BYTES ? s->out.len : CIPHER_BYTES;
 
-	if (n && tls_write(s->tls, s->out.data, n) == 0)
+	if (n && tls_is_open(s->tls)) {
+		if (tls_write(s->tls, s->out.data, n) < 0)
+			s->out_broke = 1;
+		/* It may hold a credential: leave nothing behind. */
+		explicit_bzero(s->out.data, n);
 		buf_eat(&s->out, n);
+	}
 	if (tls_drain(s->tls, &s->cipher) < 0)
 		s->out_broke = 1;
 	return s->cipher.len > 0;
@@ -183,6 +189,30 @@ struct buf stream_take_out(struct stream *s, int end)
 	out = s->cipher;
 	s->cipher = (struct buf){ 0 };
 	return out;
+}
+
+void stream_end(struct stream *s)
+{
+	if (s->tls) {
+		tls_end(s->tls);
+		stream_flush(s);
+	}
+	/* With ciphertext still waiting the peer has the end of TLS, which says the same. */
+	if (!s->cipher.len)
+		shutdown(s->fd, SHUT_WR);
+}
+
+void stream_move(struct stream *from, struct stream *to, struct loop *loop,
+		 void (*fn)(void *cookie, int fd, unsigned int ready), void *cookie)
+{
+	int fd = stream_take_fd(from);
+
+	*to = *from;
+	*from = (struct stream){ .fd = -1 };
+	to->fd = fd;
+	to->watch = loop_fd(loop, fd, 0, fn, cookie);
+	if (!to->watch)
+		to->in_broke = 1;
 }
 
 int stream_want(struct stream *s, unsigned int events)

@@ -55,6 +55,13 @@ int stream_want(struct stream *s, unsigned int events);
 /* stream_slim() - give back the memory of empty buffers */
 void stream_slim(struct stream *s);
 
+/* stream_end() - nothing more will be written: says so in TLS, then to the socket */
+void stream_end(struct stream *s);
+
+/* stream_move() - hand @from with all it holds to @to, which is watched by another; without a watch it is broken */
+void stream_move(struct stream *from, struct stream *to, struct loop *loop,
+		 void (*fn)(void *cookie, int fd, unsigned int ready), void *cookie);
+
 /* stream_waiting() - bytes that are still to be written */
 static inline size_t stream_waiting(const struct stream *s)
 {

@@ -315,9 +315,14 @@ ssize_t tls_read(struct tls *t, void *to, size_t len)
 	}
 }
 
+int tls_is_open(const struct tls *t)
+{
+	return !t->failed && L.SSL_is_init_finished(t->ssl);
+}
+
 int tls_write(struct tls *t, const void *data, size_t len)
 {
-	if (t->failed || !L.SSL_is_init_finished(t->ssl))
+	if (!tls_is_open(t))
 		return -1;
 	L.ERR_clear_error();
 	if (!len || L.SSL_write(t->ssl, data, (int)len) == (int)len)
@@ -343,7 +348,7 @@ int tls_drain(struct tls *t, struct buf *out)
 
 void tls_end(struct tls *t)
 {
-	if (!t->failed && L.SSL_is_init_finished(t->ssl))
+	if (tls_is_open(t))
 		L.SSL_shutdown(t->ssl);
 	L.ERR_clear_error();
 }

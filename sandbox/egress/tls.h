@@ -55,6 +55,9 @@ enum tls_state {
 /* tls_handshake() - go on as far as the bytes fed allow */
 enum tls_state tls_handshake(struct tls *t);
 
+/* tls_is_open() - 1 once the handshake is done, until something breaks */
+int tls_is_open(const struct tls *t);
+
 /* tls_feed() - ciphertext that came; 0, or -1 when out of memory */
 int tls_feed(struct tls *t, const void *data, size_t len);
 

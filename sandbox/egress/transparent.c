@@ -145,6 +145,13 @@ static void proceed(struct trans_conn *c, const struct ip *ip, uint16_t port)
 		refuse(c, &v);
 		return;
 	}
+	if (tls_config_looks(&c->eg->cfg.tls, &h, port)) {
+		struct buf nothing[2] = { { 0 }, { 0 } };
+
+		http_inspect_start(c->eg, fd_take(&c->fd), c->peer_port, &c->to, &nothing[0], &nothing[1]);
+		conn_free(c);
+		return;
+	}
 	client_touch(&c->client, c->eg->cfg.limits.exchange_ms);
 	c->dial = dial_start(c->eg, &h, port, on_dialled, c);
 	if (!c->dial)
