@@ -131,7 +131,7 @@ static int ask_tx(struct db *db, void *cookie, struct err *err)
 	if (sql_run(db, err,
 		    "INSERT INTO approvals(run, digest, question, state, asked_us, expires_us)"
 		    " VALUES(?, ?, ?, 'waiting', ?, ?)",
-		    "ntxii", run, a->row->digest, a->row->question, a->now_us, a->row->expires_us) < 0)
+		    "nttii", run, a->row->digest, a->row->question, a->now_us, a->row->expires_us) < 0)
 		return -1;
 	a->id = sqlite3_last_insert_rowid(db->sql);
 	return 0;

@@ -33,7 +33,7 @@ struct approval_row {
 	int64_t id;
 	const char *run_id;	/* may be NULL */
 	const char *digest;	/* of the request, 64 hex digits */
-	const char *question;	/* JSON object, for people and programs */
+	const char *question;	/* JSON object, for people and programs; comes back as it was */
 	enum approval_state state;	/* as it counts now: an overdue one is expired already */
 	int64_t asked_us;
 	int64_t expires_us;

@@ -16,7 +16,7 @@ static int drop_expired(struct db *db, const struct adding *a, struct err *err)
 	return sql_run(db, err,
 		       "UPDATE policies SET removed_us = ?, removed_by = 'expiry' WHERE scope = ? AND scope_id = ?"
 		       " AND rule = ? AND removed_us IS NULL AND expires_us <= ?",
-		       "ixxxi", a->now_us, a->row->scope, a->row->scope_id, a->row->rule, a->now_us);
+		       "ixxti", a->now_us, a->row->scope, a->row->scope_id, a->row->rule, a->now_us);
 }
 
 static int add_tx(struct db *db, void *cookie, struct err *err)
@@ -28,7 +28,7 @@ static int add_tx(struct db *db, void *cookie, struct err *err)
 	if (drop_expired(db, a, err) < 0 ||
 	    sql_int(db, err, &same,
 		    "SELECT id FROM policies WHERE scope = ? AND scope_id = ? AND rule = ? AND removed_us IS NULL",
-		    "xxx", row->scope, row->scope_id, row->rule) < 0)
+		    "xxt", row->scope, row->scope_id, row->rule) < 0)
 		return -1;
 	if (same) {
 		a->id = same;
@@ -37,7 +37,7 @@ static int add_tx(struct db *db, void *cookie, struct err *err)
 	if (sql_run(db, err,
 		    "INSERT INTO policies(scope, scope_id, rule, provenance, created_by, created_us, expires_us)"
 		    " VALUES(?, ?, ?, ?, ?, ?, ?)",
-		    "xxxxxin", row->scope, row->scope_id, row->rule, row->provenance, row->created_by,
+		    "xxtxxin", row->scope, row->scope_id, row->rule, row->provenance, row->created_by,
 		    row->created_us ? row->created_us : a->now_us, row->expires_us) < 0)
 		return -1;
 	a->id = sqlite3_last_insert_rowid(db->sql);

@@ -12,7 +12,7 @@
 struct db;
 struct err;
 
-/* Strings are borrowed for the call. */
+/* Strings are borrowed for the call. All but the rule come back with db.h's escapes. */
 struct policy_row {
 	int64_t id;		/* never used twice */
 	const char *scope;	/* "space", "agent", "workspace" */

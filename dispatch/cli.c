@@ -12,7 +12,7 @@
 
 static const struct command *const commands[] = {
 	&cmd_run, &cmd_plan, &cmd_check, &cmd_runs, &cmd_show, &cmd_diff, &cmd_apply, &cmd_discard,
-	&cmd_violations, &cmd_hook, &cmd_recover, &cmd_doctor, &cmd_version, &cmd_help, &cmd_egress, &cmd_complete,
+	&cmd_violations, &cmd_rules, &cmd_approvals, &cmd_hook, &cmd_recover, &cmd_doctor, &cmd_version, &cmd_help, &cmd_egress, &cmd_complete,
 	NULL,
 };
 

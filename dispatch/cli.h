@@ -57,7 +57,7 @@ int cli_main(char *const argv[], struct err *err);
 int cli_print(const struct buf *b, struct err *err);
 
 extern const struct command cmd_run, cmd_plan, cmd_check, cmd_runs, cmd_show, cmd_diff, cmd_apply,
-	cmd_discard, cmd_violations, cmd_hook, cmd_recover, cmd_doctor, cmd_version, cmd_help, cmd_egress,
+	cmd_discard, cmd_violations, cmd_rules, cmd_approvals, cmd_hook, cmd_recover, cmd_doctor, cmd_version, cmd_help, cmd_egress,
 	cmd_complete;
 
 #endif

@@ -307,6 +307,7 @@ void feed_judgement(struct feed *f, const struct judgement *j)
 		.line = j->line, .mode = j->mode, .verdict = j->verdict, .gate = j->gate, .rule = j->rule,
 		.reason = j->reason, .span_start = j->span_start, .span_end = j->span_end,
 		.classes = j->classes, .answered_by = j->answered_by, .digest = j->digest, .tool_use = j->tool_use,
+		.waited_us = j->waited_us,
 	};
 	struct err err = { 0 };
 

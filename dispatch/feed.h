@@ -77,6 +77,7 @@ struct judgement {
 	const char *line, *mode, *verdict, *gate, *rule, *reason;
 	const char *classes;	/* effects that counted: "fileDelete,gitPush" */
 	const char *answered_by;	/* where somebody had to be asked */
+	int64_t waited_us;	/* for that answer */
 	const char *digest;	/* of the exact request, hex */
 	const char *tool_use;	/* the agent's id of its call */
 	int64_t span_start, span_end;	/* bytes of line */

@@ -126,8 +126,9 @@ const struct opt request_rows[] = {
 	  .value = FATE_KEEP),
 	ROW("discard", OPT_FLAG, fate, NULL, "delete the workspace when the run is over",
 	  .value = FATE_DISCARD),
-	ROW("approve", OPT_WORD, approve, NULL, "who is asked when a rule says ask (default none: deny)",
+	ROW("approve", OPT_WORD, approve, NULL, "who is asked where somebody has to be (default tty at a terminal, else none: deny)",
 	  .words = approve_words),
+	ROW("approve-timeout", OPT_DURATION, approve_timeout_ms, "DURATION", "no answer in this time is a no (default 10m)"),
 	ROW("json", OPT_FLAG, json, NULL, "tell everything as one JSON event a line on stdout"),
 	ROW("audit-reads", OPT_FLAG, audit_reads, NULL, "put refused reads on record too (each open costs a little more)"),
 	ROW("net-log", OPT_FLAG, net_log, NULL, "report connections that were allowed, too"),
@@ -141,7 +142,7 @@ void request_init(struct run_request *req)
 {
 	*req = (struct run_request){
 		.mode = MODE_CHAT, .agent = -1, .sandbox = -1, .network = NETWORK_ALLOW,
-		.workspace = WISH_AUTO, .approve = APPROVE_NONE, .fate = FATE_AUTO,
+		.workspace = WISH_AUTO, .approve = -1, .fate = FATE_AUTO,
 	};
 }
 
@@ -233,9 +234,6 @@ static int refuse_unbuilt(const struct run_request *req, struct err *err)
 
 	if (req->agent == AGENT_ACP)
 		return err_set(err, ERR_USAGE, 0, "cannot run '--agent acp': this seam is not built yet");
-	if (req->approve != APPROVE_NONE)
-		return err_set(err, ERR_USAGE, 0, "cannot use '--approve %s': approvals are not built yet, so "
-			       "what has to be asked is denied", approve_words[req->approve]);
 	if (how[req->workspace]) {
 		err_set(err, ERR_USAGE, 0, "cannot use '--workspace %s': %s",
 			workspace_words[req->workspace], how[req->workspace]);

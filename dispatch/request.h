@@ -58,7 +58,8 @@ struct run_request {
 	int64_t cpu_ms;
 	int fate;		/* enum fate */
 	int json;		/* NDJSON events on stdout */
-	int approve;		/* enum approver */
+	int approve;		/* enum approver; -1: the terminal, if there is one */
+	int64_t approve_timeout_ms;	/* 0: approve.h's */
 	int verbose;
 	int net_log;		/* report allowed connections too */
 	int audit_reads;	/* put refused reads on record */

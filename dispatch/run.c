@@ -22,7 +22,7 @@ static const struct step {
 	{ "make the workspace", step_workspace, undo_workspace },
 	{ "mint a token", step_token, NULL },
 	{ "make the environment", step_environment, undo_environment },
-	{ "ask the gates", step_gates, NULL },
+	{ "ask the gates", step_gates, undo_gates },
 	{ "make the spec", step_spec, undo_spec },
 	{ "launch the command", step_launch, undo_launch },
 };

@@ -71,6 +71,10 @@ struct run {
 	struct seam seam;
 	struct strv env;
 
+	/* gates */
+	int network_off;		/* a rule denies the run all network */
+	struct strv denied_hosts;	/* and these, each by one */
+
 	/* spec */
 	struct sandbox_spec spec;
 	char *spec_text;
@@ -139,6 +143,7 @@ int step_launch(struct run *run, struct err *err);
 void undo_launch(struct run *run);
 void undo_spec(struct run *run);
 void undo_environment(struct run *run);
+void undo_gates(struct run *run);
 void undo_workspace(struct run *run);
 void undo_admit(struct run *run);
 

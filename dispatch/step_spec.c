@@ -48,6 +48,14 @@ static int look_up(const struct run *run, const struct workspace *ws, const char
 	return policy_tool_roots(run->desk.place.home, getenv("PATH"), &l->roots, &l->masks);
 }
 
+/* What rules deny for the whole run is the spec's to hold. */
+static int add_rules(const struct run *run, struct sandbox_spec *spec, struct err *err)
+{
+	if (run->network_off)
+		spec->network_enabled = 0;
+	return strv_copy(&spec->egress_deny, &run->denied_hosts) < 0 ? no_memory(err) : 0;
+}
+
 static int spec_of(const struct run *run, const struct workspace *ws, const char *id, const char *dir,
 		   struct sandbox_spec *ret, struct err *err)
 {
@@ -69,7 +77,7 @@ static int spec_of(const struct run *run, const struct workspace *ws, const char
 	if (!r)
 		r = plan_spec(&f, ret, err);
 	looked_up_done(&l);
-	if (!r && (spec_twins(ret, err) < 0 || spec_check(ret, err) < 0)) {
+	if (!r && (add_rules(run, ret, err) < 0 || spec_twins(ret, err) < 0 || spec_check(ret, err) < 0)) {
 		spec_done(ret);
 		r = -1;
 	}

@@ -212,6 +212,18 @@ int rule_finish(struct rule *r, struct err *err)
 	return read_words(r, err);
 }
 
+int rule_set_scope(struct rule *r, enum rule_scope scope, const char *id, struct err *err)
+{
+	char *copy = strdup(id);
+
+	if (!copy)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	free(r->scope_id);
+	r->scope_id = copy;
+	r->scope = scope;
+	return check_meaning(r, err) < 0 ? err_wrap(err, "%s", r->place) : 0;
+}
+
 /* --- sets --- */
 
 void rule_set_done(struct rule_set *set)

@@ -111,6 +111,9 @@ int effect_class_parse(const char *word, enum effect_class *ret);
  */
 int rule_from_json(const struct json *j, const char *place, struct rule *ret, struct err *err);
 
+/* rule_set_scope() - give a rule that was read another scope; checks as rule_finish() does */
+int rule_set_scope(struct rule *r, enum rule_scope scope, const char *id, struct err *err);
+
 /* rule_to_json() - as it is read; the caller's to json_free(), NULL out of memory */
 struct json *rule_to_json(const struct rule *r);
 

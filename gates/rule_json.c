@@ -271,20 +271,13 @@ static int adopt(const struct json *j, struct rule *r, enum rule_file kind, stru
 	static const enum rule_scope scopes[] = {
 		[RULE_FILE_MANAGED] = RULE_MANAGED, [RULE_FILE_REPOSITORY] = RULE_REPOSITORY,
 	};
-	char *none;
 
 	if (kind == RULE_FILE_PLAIN)
 		return r->scope == RULE_MANAGED ?
 			err_set(err, ERR_INPUT, 0, "%s: scope 'managed' is for /etc/agate/policy.json", r->place) : 0;
 	if (json_get(j, "scopeId") || (json_get(j, "scope") && r->scope != scopes[kind]))
 		return err_set(err, ERR_INPUT, 0, "%s: a rule of this file may not name a scope", r->place);
-	none = strdup("");
-	if (!none)
-		return no_memory(err);
-	free(r->scope_id);
-	r->scope_id = none;
-	r->scope = scopes[kind];
-	return 0;
+	return rule_set_scope(r, scopes[kind], "", err);
 }
 
 static int read_rules(struct rule_set *set, const struct json *root, const char *name, enum rule_file kind,

@@ -95,7 +95,7 @@ static void a_request_that_cannot_be_is_refused_with_the_reason(void **state)
 		{ "{\"command\":[\"x\"],\"request\":\"f\"}", "unknown field 'request'" },
 		{ "{\"command\":[\"x\"],\"mode\":\"yolo\"}", "'yolo' is none of: chat, review, plan, orchestrate" },
 		{ "{\"command\":[\"x\"],\"agent\":\"acp\"}", "not built yet" },
-		{ "{\"command\":[\"x\"],\"approve\":\"db\"}", "not built yet" },
+		{ "{\"command\":[\"x\"],\"approve\":\"me\"}", "'me' is none of: none, tty, db" },
 		{ "{\"command\":[\"x\"],\"workspace\":\"overlay\"}", "not built yet" },
 		{ "{\"command\":[\"x\"],\"workspace\":\"snapshot\"}", "not built yet" },
 		{ "{\"command\":[\"x\"],\"workspace\":\"worktree\"}", "not built" },
