@@ -1,4 +1,5 @@
-#include <stddef.h>
+#include <stdio.h>
+#include <sys/stat.h>
 
 #include "db/db.h"
 #include "db/decisions.h"
@@ -19,6 +20,23 @@ static int write_rows(struct db *db, const struct judgement *j, const struct vio
 	return refusal ? violation_record(db, NULL, refusal, err) : 0;
 }
 
+/* How much the next process to open the database may have to read again. */
+#define LOG_MAX_BYTES (256 * 1024)
+
+/*
+ * Closing empties the log into the file, and a log that was left is read by who
+ * comes next: the one costs more, the other grows. So every few calls one closes.
+ */
+static void leave(struct db *db)
+{
+	char log[4096];
+	struct stat st;
+
+	if (snprintf(log, sizeof(log), "%s-wal", db_path(db)) < (int)sizeof(log) && !stat(log, &st) &&
+	    st.st_size > LOG_MAX_BYTES)
+		db_close(db);
+}
+
 int hook_record(const char *state_dir, const struct judgement *j, const struct violation *refusal,
 		struct err *err)
 {
@@ -30,5 +48,8 @@ int hook_record(const char *state_dir, const struct judgement *j, const struct v
 		db_rollback(db);
 		return -1;
 	}
-	return db_commit(db, err);
+	if (db_commit(db, err) < 0)
+		return -1;
+	leave(db);
+	return 0;
 }

@@ -15,9 +15,8 @@ struct violation;
  * hook_record() - Commit a decision, and a refusal with it
  * @refusal:	NULL: nothing was refused
  *
- * The database is left open on purpose: closing would empty the log into the
- * file, which whoever writes next does as well, and nobody waits for that one.
- * So call it once, at the end of a process.
+ * The database is left open on purpose, which spares the agent a wait: call it
+ * once, at the end of a process.
  */
 int hook_record(const char *state_dir, const struct judgement *j, const struct violation *refusal,
 		struct err *err);
