@@ -45,7 +45,7 @@ wrong "option '--mode': 'yolo' is none of: chat, review, plan, orchestrate" run 
 wrong "option '--timeout': 'soon' is no duration" run --timeout soon -- true
 wrong "option '--json' takes no value" run --json=yes -- true
 wrong "cannot use '--workspace overlay'" run --workspace overlay -- true
-wrong "'nobody' is none of" run --approve nobody -- true
+wrong "option '--approve': 'nobody' is none of" run --approve nobody -- true
 wrong "cannot run '--agent acp'" run --agent acp -- true
 wrong "cannot hold '--network deny' with '--sandbox off'" run --sandbox off --network deny -- true
 wrong "cannot show '/no/such/path' by --read" run --read /no/such/path -- true
