@@ -305,7 +305,7 @@ int confine_start(int keep_fd, struct err *err)
 		signal(ignored[i], SIG_IGN);
 	if (close_others(keep_fd) < 0)
 		return err_set(err, ERR_SYS, errno, "egress: cannot close inherited descriptors");
-	if (limit(RLIMIT_NOFILE, RLIM_INFINITY) < 0 || limit(RLIMIT_CORE, 0) < 0 || limit(RLIMIT_FSIZE, 0) < 0)
+	if (limit(RLIMIT_NOFILE, RLIM_INFINITY) < 0 || limit(RLIMIT_CORE, 0) < 0)
 		return err_set(err, ERR_SYS, errno, "egress: cannot set limits");
 	if (die_with_parent() < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(err, ERR_SYS, errno, "egress: cannot confine this process");

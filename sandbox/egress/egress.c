@@ -290,42 +290,36 @@ static int receive_config(int control_fd, struct given *ret, struct err *err)
 	return 0;
 }
 
-/* Secrets behind the configuration are not to outlive the reading of it. */
-static int wipe(int fd, size_t from, size_t size, struct err *err)
-{
-	static const char zeros[4096];
-
-	while (from < size) {
-		size_t n = size - from < sizeof(zeros) ? size - from : sizeof(zeros);
-
-		if (pwrite(fd, zeros, n, (off_t)from) != (ssize_t)n)
-			return err_set(err, ERR_SYS, errno, "egress: cannot wipe the configuration");
-		from += n;
-	}
-	return 0;
-}
-
-/* Mapped, not copied: what is parsed out of it is all that stays. */
+/*
+ * Mapped, not copied: what is parsed out of it is all that stays. Secrets
+ * behind the configuration are wiped there, for whoever else holds the file.
+ */
 static int read_config(int fd, struct egress_config *ret, struct err *err)
 {
 	struct stat st;
 	char *text;
 	size_t size, json_size;
-	int r;
+	int r, is_sealed = 0;
 
 	if (fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > CONFIG_MAX_BYTES)
 		return err_set(err, ERR_INPUT, 0, "egress: the configuration is no memory file of a fair size");
 	size = (size_t)st.st_size;
-	text = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	text = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (text == MAP_FAILED) {
+		is_sealed = 1;
+		text = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+	}
 	if (text == MAP_FAILED)
 		return err_set(err, ERR_SYS, errno, "egress: cannot read the configuration");
-	r = config_parse(text, size, ret, err);
 	json_size = strnlen(text, size);
+	if (is_sealed && json_size < size)
+		r = err_set(err, ERR_INPUT, 0, "egress: secrets in a file that cannot be wiped");
+	else
+		r = config_parse(text, size, ret, err);
+	if (!is_sealed)
+		explicit_bzero(text, size);
 	munmap(text, size);
-	if (wipe(fd, json_size, size, err) == 0 || r < 0)
-		return r;
-	config_done(ret);
-	return -1;
+	return r;
 }
 
 /* --- TLS --- */

@@ -44,7 +44,7 @@ struct err;
 	X(SSL_free) X(SSL_get0_alpn_selected) X(SSL_get0_param) X(SSL_get_error) X(SSL_get_ex_data)	\
 	X(SSL_get_servername) X(SSL_get_verify_result) X(SSL_new) X(SSL_pending) X(SSL_read)		\
 	X(SSL_set_ex_data) X(SSL_set0_rbio) X(SSL_set0_wbio) X(SSL_set1_host) X(SSL_set_accept_state)	\
-	X(SSL_set_connect_state) X(SSL_set_fd) X(SSL_set_hostflags) X(SSL_shutdown) X(SSL_use_PrivateKey)	\
+	X(SSL_set_connect_state) X(SSL_get_fd) X(SSL_set_fd) X(SSL_set_hostflags) X(SSL_shutdown) X(SSL_use_PrivateKey)	\
 	X(SSL_use_certificate) X(SSL_write) X(TLS_client_method) X(TLS_server_method)			\
 	X(SSL_CTX_set_num_tickets) X(SSL_is_init_finished)
 
