@@ -19,7 +19,16 @@ const struct opt asked_rows[] = {
 	{ 0 },
 };
 
-static const struct opts rows = { { request_rows, asked_rows } };
+static const char *const backends[] = { "native", "seatbelt", NULL };
+
+const struct opt asked_plan_rows[] = {
+	OPT_ROW(struct asked, "backend", OPT_WORD, backend, NULL, "whose form to print: the SandboxSpec, or the "
+		"profile macOS would be given", .words = backends, .argv_only = 1),
+	{ 0 },
+};
+
+/* The second reading takes what either command does; each has had its own table before. */
+static const struct opts rows = { { request_rows, asked_rows, asked_plan_rows } };
 
 void asked_init(struct asked *asked)
 {

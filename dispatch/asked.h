@@ -13,9 +13,14 @@ struct err;
 struct asked {
 	struct run_request req;
 	char *request;		/* --request: a file, "-" is standard input */
+	int backend;		/* --backend: enum plan_backend */
 };
 
+/* What agate plan can print a spec for. */
+enum plan_backend { PLAN_NATIVE, PLAN_SEATBELT };
+
 extern const struct opt asked_rows[];
+extern const struct opt asked_plan_rows[];	/* of agate plan alone */
 
 void asked_init(struct asked *asked);
 
