@@ -1,0 +1,179 @@
+#!/bin/bash
+# Programs that know nothing of proxies reach what is allowed by its name, and nothing else:
+# each client of this host is tried without a proxy variable. A server of ours speaks HTTP,
+# enough of PostgreSQL and Redis, and enough of ssh, to say "reached".
+# timeout: 300
+# shellcheck source=tests/lib/int.sh
+. "$(dirname "$0")/../lib/int.sh"
+need_sandbox
+command -v python3 >/dev/null || skip "python3 is not installed"
+
+cat >"$WORK/server.py" <<'PY'
+import socket, socketserver, struct
+
+WORD = b"reached"
+
+class Handler(socketserver.BaseRequestHandler):
+    def http(self):
+        body = WORD + b" by http\n"
+        self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(body), body))
+
+    def ssh(self):
+        text = WORD + b" by ssh"
+        payload = struct.pack(">BII", 1, 2, len(text)) + text + struct.pack(">I", 0)
+        padding = 8 - (5 + len(payload)) % 8
+        padding += 8 if padding < 4 else 0
+        self.request.sendall(b"SSH-2.0-test\r\n" + struct.pack(">IB", 1 + len(payload) + padding, padding)
+                             + payload + b"\0" * padding)
+        self.request.recv(4096)
+
+    def postgres(self, first):
+        if struct.unpack(">II", first[:8])[1] == 80877103:      # may we have TLS?
+            self.request.sendall(b"N")
+            self.request.recv(4096)
+        fields = b"SFATAL\0C28000\0M" + WORD + b" by postgres\0\0"
+        self.request.sendall(b"E" + struct.pack(">I", 4 + len(fields)) + fields)
+
+    def handle(self):
+        self.request.settimeout(2)
+        try:
+            first = self.request.recv(4096)
+        except socket.timeout:
+            first = b""
+        if first.startswith(b"SSH-") or not first:
+            self.ssh()
+        elif first[:1] in (b"*", b"P") and b"PING" in first:
+            self.request.sendall(b"+" + WORD + b" by redis\r\n")
+        elif first[:1] == b"\0":
+            self.postgres(first)
+        else:
+            self.http()
+
+class Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+server = Server(("127.0.0.1", 0), Handler)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+PY
+python3 "$WORK/server.py" >"$WORK/port" &
+server=$!
+at_end "kill $server 2>/dev/null"
+within 10 test -s "$WORK/port" || fail "the test's own server did not start"
+port=$(cat "$WORK/port")
+echo "127.0.0.1 db.test a.wild.test unruled.test" >"$WORK/hosts"
+mkdir "$WORK/dir"
+cd "$WORK/dir" || exit 1
+
+# inside STATUS SCRIPT [OPTIONS]: without any variable that names a proxy
+inside() {
+	local want=$1 script=$2
+	shift 2
+	# shellcheck disable=SC2016 # the inner shell expands it
+	run "$want" "$AGATE" run --hosts "$WORK/hosts" --allow-domain "db.test:$port" \
+		--allow-domain "*.wild.test:$port" "$@" -- bash -c '
+		for v in $(compgen -e); do case $v in *[Pp][Rr][Oo][Xx][Yy]*|JAVA_TOOL_OPTIONS|GIT_SSH_COMMAND) unset $v;; esac; done
+		'"$script"
+}
+
+# reaches PROGRAM HOW SCRIPT: skipped where this host lacks the program
+tried=0
+reaches() {
+	command -v "$1" >/dev/null || return 0
+	tried=$((tried + 1))
+	inside 0 "$3; true"
+	grep -q "reached by $2" "$WORK/out" "$WORK/err" || fail "$1 did not reach its server"
+	violations >"$WORK/violations"
+	[ ! -s "$WORK/violations" ] || fail "$1 left rows: $(head -n 3 "$WORK/violations")"
+}
+
+cat >"$WORK/dir/Get.java" <<'JAVA'
+import java.net.URI;
+import java.net.http.*;
+
+public class Get {
+    public static void main(String[] args) throws Exception {
+        HttpRequest request = HttpRequest.newBuilder(URI.create(args[0])).build();
+        System.out.print(HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString()).body());
+    }
+}
+JAVA
+cat >"$WORK/dir/get.js" <<'JS'
+const socket = require("net").connect(Number(process.argv[3]), process.argv[2]);
+socket.on("data", (data) => process.stdout.write(data));
+socket.write("GET / HTTP/1.0\r\n\r\n");
+JS
+cat >"$WORK/dir/get.py" <<'PY'
+import socket, sys
+with socket.create_connection((sys.argv[1], int(sys.argv[2])), 10) as s:
+    s.sendall(b"GET / HTTP/1.0\r\n\r\n")
+    print(s.recv(4096).decode())
+    print(s.getpeername()[1])
+PY
+cat >"$WORK/dir/many.py" <<'PY'
+import asyncio, sys
+
+async def one(i):
+    r, w = await asyncio.open_connection("db.test" if i % 2 else "a.wild.test", int(sys.argv[1]))
+    w.write(b"GET / HTTP/1.0\r\n\r\n")
+    data = await r.read()
+    w.close()
+    return b"reached by http" in data
+
+async def main():
+    print(sum(await asyncio.gather(*[one(i) for i in range(200)])), "of 200")
+
+asyncio.run(main())
+PY
+
+reaches curl http "curl -sS --noproxy '*' http://db.test:$port/"
+reaches python3 http "python3 get.py db.test $port"
+reaches node http "node get.js a.wild.test $port"
+reaches node http "node -e 'fetch(\"http://db.test:$port/\").then(r => r.text()).then(console.log)'"
+reaches java http "java Get.java http://db.test:$port/"
+reaches perl http "perl -MIO::Socket::INET -e '
+	\$s = IO::Socket::INET->new(\"db.test:$port\") or die \$@; print \$s \"GET / HTTP/1.0\\r\\n\\r\\n\"; print <\$s>'"
+reaches nc http "printf 'GET / HTTP/1.0\r\n\r\n' | nc -w 5 db.test $port"
+reaches psql postgres "psql -h db.test -p $port -U x x"
+reaches redis-cli redis "redis-cli -h db.test -p $port PING"
+reaches ssh ssh "ssh -F none -o BatchMode=yes -o StrictHostKeyChecking=no -p $port db.test true"
+reaches git ssh "git ls-remote ssh://git@db.test:$port/repo"
+reaches go http "cd \$(mktemp -d) && printf 'package main\nimport (\"fmt\"; \"io\"; \"net/http\")\nfunc main() {
+	r, err := http.Get(\"http://db.test:$port/\"); if err != nil { panic(err) }
+	b, _ := io.ReadAll(r.Body); fmt.Print(string(b)) }\n' >m.go && go run m.go"
+[ $tried -gt 2 ] || fail "hardly any client was there to be tried"
+
+# Many at once, some to the same address.
+inside 0 "python3 many.py $port"
+says "$WORK/out" '^200 of 200$'
+
+# getaddrinfo(3) gives both families, and the same each time.
+inside 0 "python3 -c 'import socket
+for _ in range(2): print(sorted({a[4][0] for a in socket.getaddrinfo(\"db.test\", 1)}))'"
+says "$WORK/out" "^\['198.18.0.1', 'fd00:a6a7::1'\]\$"
+[ "$(sort -u "$WORK/out" | wc -l)" = 1 ] || fail "a name changed its address"
+
+# What no rule admits has no address, not even if it is mapped; the record has it once, by name.
+inside 0 "for i in 1 2; do python3 get.py unruled.test $port; python3 get.py secret.exfil.test 53; done; true"
+refused network-dns unruled.test
+refused network-dns secret.exfil.test
+silent "$WORK/out" reached
+
+# Another port, an address nobody was given, a literal; the program is on record where it connected.
+inside 0 "python3 get.py db.test 81; python3 get.py 198.18.9.9 443; python3 get.py 192.0.2.1 443; true"
+refused network-outbound db.test:81
+refused network-outbound 198.18.9.9:443
+refused network-outbound 192.0.2.1:443
+grep 'db.test:81"' "$WORK/violations" | grep -q '"comm":"python3"' || fail "nobody is named as having asked for db.test:81"
+
+# With the network off no name has an address.
+inside 0 "python3 get.py db.test $port; true" --network deny
+refused network-dns db.test
+silent "$WORK/out" reached
+
+# Connections that were allowed are told when asked for.
+inside 0 "python3 get.py db.test $port" --net-log --json
+says "$WORK/out" '"type":"network.connection".*"host":"db.test"'
+says "$WORK/out" '"protocol":"transparent"'
+exit 0
