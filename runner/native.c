@@ -65,6 +65,7 @@ struct runner_run {
 	enum run_state state;
 	int bwrap_gone, broker_gone, egress_gone;
 	int was_started, got_listeners, got_notify, said_go;
+	int broker_ready, is_trusted;		/* the two that the command waits for */
 	enum end_kind kind;
 	int status;
 	struct err err;
@@ -250,7 +251,20 @@ static void on_egress_ended(void *cookie, const struct err *why)
 	maybe_end(run);
 }
 
-static const struct egress_ops egress_ops = { on_egress_violation, on_egress_event, on_egress_ended };
+static void maybe_go(struct runner_run *run);
+
+static void on_egress_trusted(void *cookie)
+{
+	struct runner_run *run = cookie;
+
+	run->is_trusted = 1;
+	maybe_go(run);
+}
+
+static const struct egress_ops egress_ops = {
+	.violation = on_egress_violation, .event = on_egress_event, .trusted = on_egress_trusted,
+	.ended = on_egress_ended,
+};
 
 /* --- the stage --- */
 
@@ -448,10 +462,21 @@ static int on_fail(const struct msg_fail *m, struct err *err)
 	return err_set(err, ERR_SYS, m->sys, "cannot %.*s", (int)sizeof(m->what) - 1, m->what);
 }
 
+/* Nothing is in the command's way any more. */
+static void maybe_go(struct runner_run *run)
+{
+	const struct msg_plain go = { .type = MSG_GO };
+
+	if (run->said_go || !run->broker_ready || (run->p.looks_into_tls && !run->is_trusted))
+		return;
+	run->said_go = 1;
+	run->state = RUN_WARM;
+	tell_stage(run, &go, sizeof(go));
+}
+
 /* One message of @n bytes with @n_fds descriptors. */
 static void broker_says(struct runner_run *run, const char *msg, size_t n, const int *fds, size_t n_fds)
 {
-	const struct msg_plain go = { .type = MSG_GO };
 	union { struct msg_plain plain; struct msg_filter filter; struct msg_caller caller; struct msg_fail fail; } m;
 	struct err err = { 0 };
 	int r = -1;
@@ -465,10 +490,9 @@ static void broker_says(struct runner_run *run, const char *msg, size_t n, const
 		r = 0;
 	} else if (m.plain.type == MSG_JOINED && n == sizeof(m.filter) && run->got_listeners) {
 		r = on_joined(run, &m.filter, fds, n_fds, &err);
-	} else if (m.plain.type == MSG_READY && run->got_notify && !run->said_go) {
-		run->said_go = 1;
-		run->state = RUN_WARM;
-		tell_stage(run, &go, sizeof(go));
+	} else if (m.plain.type == MSG_READY && run->got_notify && !run->broker_ready) {
+		run->broker_ready = 1;
+		maybe_go(run);
 		r = 0;
 	} else if (m.plain.type == MSG_FAIL && n == sizeof(m.fail)) {
 		r = on_fail(&m.fail, &err);

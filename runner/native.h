@@ -32,6 +32,9 @@
  */
 int args_build(const struct run_params *p, struct strv *ret, struct err *err);
 
+/* TRUST_FILE - in p->run_dir: empty when args_build() binds it, written before the command starts */
+#define TRUST_FILE "ca.pem"
+
 /* guest_of() - where @host is seen inside through @spec's binds, caller's to free(); NULL: nowhere */
 struct sandbox_spec;
 char *guest_of(const struct sandbox_spec *spec, const char *host);
@@ -52,6 +55,7 @@ struct egress_ops {
 	/* @port: the caller's local port, to name the program by; 0 unknown */
 	void (*violation)(void *cookie, struct violation *v, unsigned int port);
 	void (*event)(void *cookie, const struct event *ev);
+	void (*trusted)(void *cookie);	/* the bundle is written: the command may start */
 	void (*ended)(void *cookie, const struct err *why);	/* @why NULL: asked to */
 };
 
@@ -59,7 +63,7 @@ struct egress_ops {
 #define EGRESS_LISTENERS 6
 
 /**
- * egress_watch() - Wait for the first connection, then start the helper
+ * egress_watch() - Wait for the first connection, then start the helper; at once if it looks into TLS
  * @fds:	@n of EGRESS_LISTENERS sockets inside; owned from now on, also on failure
  */
 struct egress *egress_watch(struct loop *loop, const struct run_params *p, const int *fds, size_t n,

@@ -17,6 +17,7 @@
 #include "base/own.h"
 #include "base/path.h"
 #include "runner/native.h"
+#include "sandbox/egress/tls_trust.h"
 #include "sandbox/policy.h"
 #include "sandbox/spec.h"
 
@@ -211,6 +212,30 @@ static int add_resolver(struct args *a, struct err *err)
 		return err_set(err, ERR_SYS, errno, "cannot write '%s'", host);
 	if (S_ISREG(st.st_mode) || path_under(target, "/run"))
 		add3(a, "--ro-bind", host, target);
+	return 0;
+}
+
+/*
+ * What the command is to believe, written when the egress helper has made its
+ * authority. Programs that know no variable for it look where the system has it.
+ */
+static int add_trust(struct args *a, struct err *err)
+{
+	OWN(mem) char *host = NULL;
+	OWN(fd) int fd = -1;
+	struct stat st;
+
+	if (!a->p->looks_into_tls)
+		return 0;
+	if (asprintf(&host, "%s/" TRUST_FILE, a->p->run_dir) < 0)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	fd = open(host, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return err_set(err, ERR_SYS, errno, "cannot write '%s'", host);
+	add3(a, "--ro-bind", host, RUN_TRUST_GUEST);
+	for (const char *const *place = trust_places(); *place; place++)
+		if (lstat(*place, &st) == 0 && S_ISREG(st.st_mode))
+			add3(a, "--ro-bind", host, *place);
 	return 0;
 }
 
@@ -445,7 +470,7 @@ int args_build(const struct run_params *p, struct strv *ret, struct err *err)
 	add(&a, "bwrap");
 	add_namespaces(&a);
 	add_system(&a);
-	if (add_resolver(&a, err) < 0)
+	if (add_resolver(&a, err) < 0 || add_trust(&a, err) < 0)
 		return -1;
 	add_binds(&a);
 	if (add_protected(&a, err) < 0 || add_read_denials(&a, err) < 0 || add_read_grants(&a, err) < 0) {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@
 #include "base/own.h"
 #include "runner/native.h"
 #include "sandbox/spec.h"
+
+#include "sandbox/egress/tls_trust.h"
 
 #define MAX_REPORT 8192
 #define MAX_HOSTS_FILE (1024 * 1024)
@@ -90,10 +93,51 @@ static char *configuration(const struct run_params *p, struct err *err)
 	}
 	if (add_hosts(j, p->hosts_file, err) < 0)
 		return NULL;
+	for (const struct json *more = json_first(p->egress); more; more = json_next(more))
+		if (!json_add_copy(j, json_key(more), more))
+			err_set(err, ERR_NOMEM, 0, "out of memory");
 	text = json_print(j);
 	if (!text)
 		err_set(err, ERR_NOMEM, 0, "out of memory");
 	return text;
+}
+
+/* As io_memfd(), but the helper can wipe it. Secrets go straight from where they are locked. */
+static int config_file(const struct run_params *p, const char *text)
+{
+	OWN(fd) int fd = -1;
+
+	if (!p->secrets_len)
+		return io_memfd("agate-egress", text, strlen(text));
+	fd = memfd_create("agate-egress", MFD_CLOEXEC);
+	if (fd < 0 || io_write_all(fd, text, strlen(text) + 1) < 0 || io_write_all(fd, p->secrets, p->secrets_len) < 0)
+		return -1;
+	return fd_take(&fd);
+}
+
+/* --- what the command is to believe --- */
+
+/* The run's authority, the host's roots, and what the configuration adds: into the file that is bound already. */
+static int write_trust(const struct run_params *p, const char *pem, struct err *err)
+{
+	const struct json *extra = json_get(json_get(p->egress, "tlsTerminate"), "extraCaCertPaths");
+	OWN(buf) struct buf text = { 0 };
+	OWN(mem) char *path = NULL;
+	OWN(fd) int fd = -1;
+
+	if (asprintf(&path, "%s/" TRUST_FILE, p->run_dir) < 0)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	if (trust_certificates(pem, strlen(pem), &text) != 1)
+		return err_set(err, ERR_INPUT, 0, "the egress helper sent no certificate");
+	if (trust_add_host(&text, err) < 0)
+		return -1;
+	for (const struct json *j = json_first(extra); j; j = json_next(j))
+		if (trust_add_file(json_str(j), &text, err) < 0)
+			return -1;
+	fd = open(path, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || io_write_all(fd, text.data, text.len) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot write '%s'", path);
+	return 0;
 }
 
 /* --- its life --- */
@@ -128,6 +172,20 @@ static const char *text_of(const struct json *j, const char *key)
 	return json_str(json_get(j, key));
 }
 
+static void on_ca(struct egress *e, const struct json *j)
+{
+	const char *pem = text_of(j, "pem");
+
+	if (pem && write_trust(e->p, pem, &e->why) == 0) {
+		e->ops->trusted(e->cookie);
+		return;
+	}
+	if (e->why.code == ERR_NONE)
+		err_set(&e->why, ERR_INPUT, 0, "the egress helper sent no certificate");
+	if (e->pid)	/* on_exited() will tell */
+		kill(e->pid, SIGKILL);
+}
+
 static void tell(struct egress *e, const struct json *j)
 {
 	const char *type = text_of(j, "type");
@@ -150,6 +208,8 @@ static void tell(struct egress *e, const struct json *j)
 		const struct event ev = { .type = "network.connection", .data = j };
 
 		e->ops->event(e->cookie, &ev);
+	} else if (!strcmp(type, "ca")) {
+		on_ca(e, j);
 	} else if (!strcmp(type, "error")) {
 		err_set(&e->why, ERR_SYS, 0, "egress: %s", text_of(j, "reason") ? text_of(j, "reason") : "failed");
 	}
@@ -195,7 +255,7 @@ static int start(struct egress *e, struct err *err)
 
 	if (!text)
 		return -1;
-	memfd = io_memfd("agate-egress", text, strlen(text));
+	memfd = config_file(e->p, text);
 	if (memfd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(err, ERR_SYS, errno, "cannot talk to the egress helper");
 	e->control = pair[0];
@@ -265,6 +325,14 @@ struct egress *egress_watch(struct loop *loop, const struct run_params *p, const
 			err_set(err, ERR_NOMEM, 0, "out of memory");
 			return NULL;
 		}
+	}
+	if (p->looks_into_tls) {
+		if (start(e, err) < 0) {
+			err_wrap(err, "cannot start the egress helper");
+			egress_free(e);
+			return NULL;
+		}
+		close_listeners(e);
 	}
 	return e;
 }

@@ -72,6 +72,10 @@ struct run_params {
 	uint32_t ignored_signals;		/* bit n: signal n was ignored when we were started: the command inherits it */
 	int audit_reads;			/* record refused reads everywhere, at a cost for each open */
 	int net_log;				/* report allowed connections as events */
+	const struct json *egress;		/* more members of the egress helper's configuration; NULL: none */
+	const char *secrets;			/* of its credentials, each with a NUL behind it; borrowed until started */
+	size_t secrets_len;
+	int looks_into_tls;			/* it will make an authority: the command gets RUN_TRUST_GUEST first */
 	const struct run_ops *ops;
 	void *cookie;
 };
@@ -84,6 +88,9 @@ struct runner {
 	void (*kill)(struct runner_run *run, int signum);	/* deliver; SIGKILL ends the whole tree */
 	void (*free)(struct runner_run *run);			/* after ended, or to abandon: kills */
 };
+
+/* Where the certificates to believe are, inside, when TLS is looked into. */
+#define RUN_TRUST_GUEST "/run/agate/ca.pem"
 
 extern const struct runner runner_native, runner_none;
 

@@ -18,7 +18,13 @@ enum { FILE_MAX_BYTES = 8 << 20 };
 static const char *const places[] = {
 	"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
 	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem", "/etc/ssl/certs/ca-bundle.crt",
+	NULL
 };
+
+const char *const *trust_places(void)
+{
+	return places;
+}
 
 int trust_certificates(const char *text, size_t len, struct buf *out)
 {
@@ -51,7 +57,7 @@ const char *trust_host_file(void)
 
 	if (named && *named)
 		return named;
-	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+	for (size_t i = 0; places[i]; i++)
 		if (!access(places[i], R_OK))
 			return places[i];
 	return NULL;

@@ -19,6 +19,9 @@ int trust_certificates(const char *text, size_t len, struct buf *out);
 /* trust_host_file() - where this host keeps its roots: $SSL_CERT_FILE or a known place; NULL: nowhere */
 const char *trust_host_file(void);
 
+/* trust_places() - the files where systems keep their roots, ending in NULL; most are not there */
+const char *const *trust_places(void);
+
 /* trust_add_host() - append the host's roots; 0, or -1 with @err (ERR_MISSING, with a hint) */
 int trust_add_host(struct buf *out, struct err *err);
 
