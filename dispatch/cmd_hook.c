@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "base/path.h"
+#include "db/db.h"
 #include "dispatch/cli.h"
 #include "dispatch/hook_event.h"
 #include "dispatch/hook_net.h"
@@ -60,6 +61,7 @@ struct judging {
 	char *workspace, *cwd;
 	struct strv read_roots, write_roots;
 	struct hook_world world;
+	struct db *db;
 	struct ruling ruling;
 };
 
@@ -146,12 +148,12 @@ static int find_world(struct judging *j, struct err *err)
 }
 
 /* The record comes first. */
-static int record(const struct judging *j, struct err *err)
+static int record(struct judging *j, struct err *err)
 {
 	const struct judgement said = ruling_judgement(&j->ruling);
 	const struct violation refusal = ruling_violation(&j->ruling);
 
-	return hook_record(j->place.state, &said, j->ruling.verdict.decision == DECISION_DENY ? &refusal : NULL, err);
+	return hook_record(j->db, &said, j->ruling.decision == DECISION_DENY ? &refusal : NULL, err);
 }
 
 /* --- the answer --- */
@@ -167,41 +169,55 @@ _Noreturn static void deny_with(const char *what, const struct err *err)
 	hook_net_deny(b.data ? b.data : "out of memory");
 }
 
+/* What stays in the workspace, and what a rule has allowed already, nobody need be asked about again. */
+static int is_decided(const struct judging *j)
+{
+	return j->v->decide && (j->ruling.result.is_settled || verdict_is_contained(&j->ruling.verdict));
+}
+
 _Noreturn static void answer(const struct judging *j)
 {
-	const struct verdict *v = &j->ruling.verdict;
-	char reason[sizeof(v->reason) + 16];
+	const char *why = ruling_reason(&j->ruling);
+	char reason[sizeof(j->ruling.result.reason) + 32];
 	struct json *json;
 	char *text;
 
 	/* No opinion: the agent's own rules go on. */
-	if (v->decision == DECISION_ALLOW && !(j->v->decide && verdict_is_contained(v)))
+	if (j->ruling.decision == DECISION_ALLOW && !is_decided(j))
 		hook_net_answered(NULL, 0);
-	snprintf(reason, sizeof(reason), "agate: %s", v->reason[0] ? v->reason : "stays in the workspace");
-	json = hook_answer(v->decision, reason);
+	snprintf(reason, sizeof(reason), "agate: %s", *why ? why : "stays in the workspace");
+	json = hook_answer(j->ruling.decision, reason);
 	text = json ? json_print(json) : NULL;
 	if (!text)
 		hook_net_deny("out of memory");
 	hook_net_answered(text, strlen(text));
 }
 
-_Noreturn static void judge(struct judging *j)
+static int read_event(struct judging *j, struct err *err)
 {
 	OWN(buf) struct buf in = { 0 };
+
+	if (io_read_fd(STDIN_FILENO, HOOK_MAX_BYTES, &in, err) < 0)
+		return err_wrap(err, "cannot read the event");
+	return hook_event_parse(in.data ? in.data : "", in.len, &j->root, &j->ev, err);
+}
+
+_Noreturn static void judge(struct judging *j)
+{
 	struct ruling_facts facts = {
 		.mode = (enum mode)j->v->mode, .allow = &j->v->allow_tool, .deny = &j->v->deny_tool,
 		.read_roots = &j->read_roots, .write_roots = &j->write_roots, .world = &j->world,
 	};
 	struct err err = { 0 };
 
-	if (io_read_fd(STDIN_FILENO, HOOK_MAX_BYTES, &in, &err) < 0)
-		deny_with("the event cannot be read: ", &err);
-	if (hook_event_parse(in.data ? in.data : "", in.len, &j->root, &j->ev, &err) < 0)
+	if (read_event(j, &err) < 0 || place_find(&j->place, &err) < 0 || find_places(j, &err) < 0 ||
+	    find_world(j, &err) < 0)
 		deny_with("", &err);
-	if (place_find(&j->place, &err) < 0 || find_places(j, &err) < 0 || find_world(j, &err) < 0)
-		deny_with("", &err);
-	facts.workspace = j->workspace;
+	if (db_open(j->place.state, &j->db, &err) < 0)
+		deny_with("nothing could be recorded: ", &err);
+	facts.workspace = facts.root = j->workspace;
 	facts.home = j->place.home;
+	facts.db = j->db;
 	if (ruling_make(&facts, &j->ev, &j->ruling, &err) < 0)
 		deny_with("", &err);
 	if (record(j, &err) < 0)

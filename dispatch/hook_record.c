@@ -37,12 +37,9 @@ static void leave(struct db *db)
 		db_close(db);
 }
 
-int hook_record(const char *state_dir, const struct judgement *j, const struct violation *refusal,
-		struct err *err)
+int hook_record(struct db *db, const struct judgement *j, const struct violation *refusal, struct err *err)
 {
-	struct db *db;
-
-	if (db_open(state_dir, &db, err) < 0 || db_begin(db, err) < 0)
+	if (db_begin(db, err) < 0)
 		return -1;
 	if (write_rows(db, j, refusal, err) < 0) {
 		db_rollback(db);

@@ -7,18 +7,19 @@
 #ifndef DISPATCH_HOOK_RECORD_H
 #define DISPATCH_HOOK_RECORD_H
 
+struct db;
 struct err;
 struct judgement;
 struct violation;
 
 /**
  * hook_record() - Commit a decision, and a refusal with it
+ * @db:		taken over
  * @refusal:	NULL: nothing was refused
  *
- * The database is left open on purpose, which spares the agent a wait: call it
- * once, at the end of a process.
+ * It is not always closed, which spares the agent a wait: call this once, at the
+ * end of a process.
  */
-int hook_record(const char *state_dir, const struct judgement *j, const struct violation *refusal,
-		struct err *err);
+int hook_record(struct db *db, const struct judgement *j, const struct violation *refusal, struct err *err);
 
 #endif

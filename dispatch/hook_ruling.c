@@ -1,87 +1,104 @@
-#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "base/own.h"
 #include "dispatch/hook_event.h"
 #include "dispatch/hook_ruling.h"
 #include "dispatch/hook_world.h"
 #include "gates/tool.h"
 
-/* "fileDelete,gitPush": each class once, in the order it was found */
-static char *classes_of(const struct verdict *v)
+/* The tools that are given a shell line. */
+static int has_line(const char *tool)
 {
-	struct buf b = { 0 };
-	unsigned int seen = 0;
-
-	static_assert(EFFECT_NUM <= 32, "a bit for each class");
-	buf_adds(&b, "");
-	for (size_t i = 0; i < v->effects_n; i++) {
-		if (seen & 1u << v->effects[i].class)
-			continue;
-		seen |= 1u << v->effects[i].class;
-		buf_addf(&b, "%s%s", b.len ? "," : "", effect_class_name(v->effects[i].class));
-	}
-	return buf_steal(&b);
+	return !strcmp(tool, "Bash") || !strcmp(tool, "Monitor");
 }
 
-/* The verdict is put aside when it cannot be told whole. */
-static int deny(struct ruling *r, struct err *err)
+static int by_gate(const struct ruling_facts *f, const struct hook_event *ev, struct ruling *r, struct err *err)
 {
-	r->verdict.decision = DECISION_DENY;
-	return err_set(err, ERR_NOMEM, 0, "out of memory");
+	const struct tool_request req = {
+		.tool = ev->tool, .input = ev->input, .mode = r->mode, .is_held = f->is_held, .workspace = f->workspace,
+		.cwd = ev->cwd, .home = f->home, .read_roots = f->read_roots, .write_roots = f->write_roots,
+		.protected = f->protected, .allow = f->allow, .deny = f->deny, .notes = &f->world->notes,
+		.logs = &f->world->logs, .world = &f->world->ops,
+	};
+
+	r->gate = has_line(ev->tool) ? "command" : "tool";
+	if (tool_check(&req, &r->verdict, err) < 0)
+		return -1;
+	r->line = tool_line(ev->tool, ev->input);
+	if (!r->line || hook_event_digest(ev, r->mode, r->digest) < 0)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	return 0;
+}
+
+static void by_rules(const struct ruling_facts *f, const struct hook_event *ev, struct ruling *r)
+{
+	const char *line = has_line(ev->tool) ? json_str(json_get(ev->input, "command")) : NULL;
+
+	rulebook_load(f->db, f->root, &r->book);
+	r->request = (struct guard_request){
+		.mode = r->mode, .space = f->space, .agent = "claude", .workspace = f->root, .tool = ev->tool, .line = line,
+		.len = line ? strlen(line) : 0, .root = f->workspace, .cwd = ev->cwd, .home = f->home,
+		.verdict = &r->verdict, .now_us = clock_wall_us(),
+	};
+	guard_judge(&r->request, &r->book.set, &r->result);
+	if (!strcmp(r->result.gate, "guard"))
+		r->gate = "guard";
+	if (r->result.has_class && !strcmp(r->gate, "guard"))
+		snprintf(r->action, sizeof(r->action), "guard-%s", effect_class_name(r->result.class));
+	guard_classes(r->result.classes, r->classes, sizeof(r->classes));
+	r->decision = r->result.decision;
 }
 
 int ruling_make(const struct ruling_facts *f, const struct hook_event *ev, struct ruling *ret, struct err *err)
 {
-	struct tool_request req = {
-		.tool = ev->tool, .input = ev->input, .is_held = f->is_held, .workspace = f->workspace, .cwd = ev->cwd,
-		.home = f->home, .read_roots = f->read_roots, .write_roots = f->write_roots, .protected = f->protected,
-		.allow = f->allow, .deny = f->deny, .notes = &f->world->notes, .logs = &f->world->logs,
-		.world = &f->world->ops,
+	*ret = (struct ruling){
+		.decision = DECISION_DENY, .gate = "tool", .tool_use = ev->tool_use, .action = "command-deny",
+		.mode = ev->only_plans && f->mode == MODE_CHAT ? MODE_PLAN : f->mode,
 	};
-	int r;
-
-	*ret = (struct ruling){ .verdict.decision = DECISION_DENY, .gate = "tool", .tool_use = ev->tool_use };
-	ret->mode = req.mode = ev->only_plans && f->mode == MODE_CHAT ? MODE_PLAN : f->mode;
-	r = tool_check(&req, &ret->verdict, err);
-	if (r < 0)
+	if (by_gate(f, ev, ret, err) < 0)
 		return -1;
-	if (!strcmp(ev->tool, "Bash"))
-		ret->gate = "command";
-	ret->line = tool_line(ev->tool, ev->input);
-	ret->classes = classes_of(&ret->verdict);
-	if (!ret->line || !ret->classes || hook_event_digest(ev, ret->mode, ret->digest) < 0)
-		return deny(ret, err);
+	by_rules(f, ev, ret);
 	return 0;
+}
+
+const char *ruling_reason(const struct ruling *r)
+{
+	return r->result.reason;
+}
+
+static const char *or_null(const char *s)
+{
+	return *s ? s : NULL;
 }
 
 struct judgement ruling_judgement(const struct ruling *r)
 {
-	const struct verdict *v = &r->verdict;
-
 	return (struct judgement){
-		.line = r->line, .mode = mode_name(r->mode), .verdict = decision_name(v->decision), .gate = r->gate,
-		.rule = v->rule[0] ? v->rule : NULL, .reason = v->reason[0] ? v->reason : NULL,
-		.span_start = (int64_t)v->span_start, .span_end = (int64_t)v->span_end, .digest = r->digest,
-		.tool_use = r->tool_use, .classes = r->classes && *r->classes ? r->classes : NULL,
+		.line = r->line, .mode = mode_name(r->mode), .verdict = decision_name(r->decision), .gate = r->gate,
+		.rule = or_null(r->result.name), .reason = or_null(r->result.reason),
+		.span_start = (int64_t)r->result.span_start, .span_end = (int64_t)r->result.span_end,
+		.digest = r->digest, .tool_use = r->tool_use, .classes = or_null(r->classes),
 	};
 }
 
 struct violation ruling_violation(const struct ruling *r)
 {
 	return (struct violation){
-		.layer = LAYER_COMMAND, .action = "command-deny", .target = r->line, .rule = r->verdict.rule,
-		.reason = r->verdict.reason, .command_id = r->tool_use, .count = 1,
+		.layer = strcmp(r->gate, "guard") != 0 ? LAYER_COMMAND : LAYER_GUARD, .action = r->action, .target = r->line,
+		.rule = r->result.name, .reason = r->result.reason, .command_id = r->tool_use, .count = 1,
 	};
 }
 
 void ruling_done(struct ruling *r)
 {
+	guard_result_done(&r->result);
+	rulebook_done(&r->book);
 	verdict_done(&r->verdict);
 	free(r->line);
-	free(r->classes);
-	*r = (struct ruling){ .verdict.decision = DECISION_DENY };
+	*r = (struct ruling){ .decision = DECISION_DENY };
 }

@@ -76,6 +76,27 @@ answers deny Bash '{"command":"echo x >> start"}'
 answers deny Read '{"file_path":"shadowdir/shadow"}'
 [ ! -e "$HOME/.bashrc" ] || fail "judging has made a file"
 
+# Stored rules hold here too: they deny, and they answer what would be asked.
+rule() {
+	run 0 "$AGATE" rules add "$@"
+	number=$(grep -oE '[0-9]+' "$WORK/out" | head -n 1)
+}
+rule deny --tool Write --path "$repo/src/**" --reason "src is frozen"
+answers deny Write '{"file_path":"src/new.c","content":"x"}'
+says "$WORK/out" 'src is frozen'
+answers none Write '{"file_path":"new.c","content":"x"}'
+run 0 "$AGATE" rules rm "$number"
+answers none Write '{"file_path":"src/new.c","content":"x"}'
+rule allow --command 'git push'
+answers none Bash '{"command":"git push"}'
+answers allow Bash '{"command":"git push"}' --decide
+answers deny Bash '{"command":"git push"}' --mode plan
+run 0 "$AGATE" rules rm "$number"
+mkdir .agate
+echo '{"version":1,"rules":[{"class":"networkEgress","decision":"deny"' >.agate/policy.json
+answers deny Read '{"file_path":"README"}'
+rm -r .agate
+
 # On record: the decision with its call's id, and the refusal.
 refused command-deny 'sudo ls'
 refused command-deny 'Write .env'
@@ -174,10 +195,10 @@ broken() {
 }
 : >"$WORK/file"
 broken "a file for a state directory" "$WORK/file"
-mkdir -p -m 700 "$WORK/damaged/runs"
+mkdir -p "$WORK/damaged/runs" "$WORK/dir/agate.db"
+chmod 700 "$WORK/damaged" "$WORK/dir"
 head -c 8192 /dev/urandom >"$WORK/damaged/agate.db"
 broken "a damaged database" "$WORK/damaged"
-mkdir -p -m 700 "$WORK/dir/agate.db"
 broken "a directory for a database" "$WORK/dir"
 (
 	ulimit -f 8

@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "base/path.h"
+#include "db/db.h"
 #include "dispatch/hook_event.h"
 #include "dispatch/hook_ruling.h"
 #include "dispatch/hook_world.h"
@@ -111,6 +112,7 @@ struct bench {
 	char *workspace, *home, *state, *lists;
 	struct place place;
 	struct hook_world world;
+	struct db *db;
 };
 
 static void bench_init(struct bench *b, const struct strv *allow, const struct strv *deny)
@@ -125,10 +127,20 @@ static void bench_init(struct bench *b, const struct strv *allow, const struct s
 	    hook_world_standard(&b->world, &b->place, b->workspace, &err) < 0)
 		fail_msg("%s", err.msg);
 	hook_world_links(&b->world);
+	if (db_open(b->state, &b->db, &err) < 0)
+		fail_msg("%s", err.msg);
+}
+
+static struct ruling_facts facts_of(const struct bench *b)
+{
+	return (struct ruling_facts){
+		.workspace = b->workspace, .root = b->workspace, .home = b->home, .world = &b->world, .db = b->db,
+	};
 }
 
 static void bench_done(struct bench *b)
 {
+	db_close(b->db);
 	hook_world_done(&b->world);
 	free(b->workspace);
 	free(b->home);
@@ -252,7 +264,7 @@ static void expect(struct bench *b, const char *tool, const char *field, const c
 	OWN(mem) char *path = in_top(rel);
 	OWN(json) struct json *input = json_new_object();
 	const struct hook_event ev = { .tool = tool, .input = input, .cwd = b->workspace, .tool_use = "t1" };
-	const struct ruling_facts facts = { .workspace = b->workspace, .home = b->home, .world = &b->world };
+	const struct ruling_facts facts = facts_of(b);
 	OWN(ruling) struct ruling r = { 0 };
 	struct judgement j;
 	struct err err = { 0 };
@@ -261,8 +273,8 @@ static void expect(struct bench *b, const char *tool, const char *field, const c
 	if (!strcmp(tool, "Write"))
 		json_add_str(input, "content", "");
 	assert_int_equal(ruling_make(&facts, &ev, &r, &err), 0);
-	if (r.verdict.decision != want)
-		fail_msg("%s %s: %s", tool, path, decision_name(r.verdict.decision));
+	if (r.decision != want)
+		fail_msg("%s %s: %s", tool, path, decision_name(r.decision));
 	j = ruling_judgement(&r);
 	assert_string_equal(j.verdict, decision_name(want));
 	assert_string_equal(j.tool_use, "t1");
@@ -318,11 +330,11 @@ static void an_agent_that_plans_is_judged_as_in_plan_mode(void **state)
 	(void)state;
 	bench_init(&b, NULL, NULL);
 	json_add_str(input, "command", "touch a");
-	facts = (struct ruling_facts){ .workspace = b.workspace, .home = b.home, .world = &b.world };
+	facts = facts_of(&b);
 	ev.cwd = b.workspace;
 	ev.only_plans = 1;
 	assert_int_equal(ruling_make(&facts, &ev, &r, &err), 0);
-	assert_int_equal(r.verdict.decision, DECISION_DENY);
+	assert_int_equal(r.decision, DECISION_DENY);
 	assert_int_equal(r.mode, MODE_PLAN);
 	bench_done(&b);
 }
@@ -338,9 +350,9 @@ static void what_is_no_call_is_denied(void **state)
 
 	(void)state;
 	bench_init(&b, NULL, NULL);
-	facts = (struct ruling_facts){ .workspace = b.workspace, .home = b.home, .world = &b.world };
+	facts = facts_of(&b);
 	assert_int_equal(ruling_make(&facts, &ev, &r, &err), -1);
-	assert_int_equal(r.verdict.decision, DECISION_DENY);
+	assert_int_equal(r.decision, DECISION_DENY);
 	assert_true(err.msg[0]);
 	bench_done(&b);
 }
