@@ -82,16 +82,19 @@ void var_readonly(struct judge *j, const char *name)
 	v->is_readonly = true;
 }
 
+static enum value_kind kind_of_arg(const struct arg *a)
+{
+	if (a->is_network)
+		return VALUE_NETWORK;
+	return a->is_number ? VALUE_NUMBER : a->is_operand ? VALUE_PATHS : VALUE_UNKNOWN;
+}
+
 void var_set_arg(struct judge *j, const char *name, const struct arg *a)
 {
 	if (a->is_known)
 		var_set(j, name, VALUE_KNOWN, a->text);
 	else
-		var_set(j, name,
-			a->is_number    ? VALUE_NUMBER
-			: a->is_operand ? VALUE_PATHS
-					: VALUE_UNKNOWN,
-			"");
+		var_set(j, name, kind_of_arg(a), "");
 }
 
 /* Parameters that are digits whatever happens. */
@@ -176,7 +179,8 @@ static void add_unknown(struct field *f, enum value_kind kind, bool is_quoted)
 	bytes_addc(f->j->arena, &f->text, PLACE_HOLE);
 	f->has_any = true;
 	f->arg.is_known = false;
-	f->arg.is_fetched |= kind == VALUE_UNKNOWN;
+	f->arg.is_fetched |= kind == VALUE_UNKNOWN || kind == VALUE_NETWORK;
+	f->arg.is_network |= kind == VALUE_NETWORK;
 	f->all_number &= kind == VALUE_NUMBER;
 	if (!is_quoted && kind != VALUE_NUMBER)
 		f->arg.may_split = true;
@@ -226,8 +230,7 @@ static void add_arg(struct field *f, const struct arg *a, bool is_quoted)
 	else if (a->is_known)
 		add_text(f, a->text, strlen(a->text), !is_quoted);
 	else
-		add_unknown(f, a->is_number ? VALUE_NUMBER : a->is_operand ? VALUE_PATHS : VALUE_UNKNOWN,
-			    is_quoted && !a->may_split);
+		add_unknown(f, kind_of_arg(a), is_quoted && !a->may_split);
 }
 
 static void add_list(struct field *f, const struct args *items, size_t first, bool is_quoted)
@@ -248,6 +251,16 @@ static void walk_apart(struct judge *j, const struct node *script)
 
 	walk_node(j, script);
 	j->sh = saved;
+}
+
+/* <(...) is a name the shell makes up. */
+static void process_part(struct field *f, const struct part *p)
+{
+	const char *text = "";
+
+	walk_apart(f->j, p->script);
+	add_text(f, "/dev/fd/63", 10, false);
+	f->arg.is_network |= output_after(f->j, p->script, VALUE_UNKNOWN, &text) == VALUE_NETWORK;
 }
 
 static void command_part(struct field *f, const struct part *p)
@@ -439,8 +452,7 @@ static void add_parts(struct field *f, const struct part *parts)
 			command_part(f, p);
 			break;
 		case PART_PROCESS:
-			walk_apart(f->j, p->script);
-			add_text(f, "/dev/fd/63", 10, false);
+			process_part(f, p);
 			break;
 		case PART_ARITH:
 			expand_arith(f->j, p->arg);

@@ -144,6 +144,16 @@ void judge_unknown(struct judge *j, const char *who, const struct arg *at, const
 		   what);
 }
 
+void judge_code(struct judge *j, const char *who, const struct arg *name, const struct arg *at,
+		const char *what)
+{
+	if (at ? at->is_network : j->sh.feed == FEED_NETWORK)
+		judge_note(j, at ? at : name, EFFECT_PROCESS_SPAWN, PLACE_NONE, who, ASKS, "ask list",
+			   "'%s' runs what was fetched from the network", who);
+	else
+		judge_unknown(j, who, at ? at : name, what);
+}
+
 /* What a use of a path means, by where it lies. */
 struct path_rule {
 	enum weight weight;

@@ -44,6 +44,7 @@ struct arg {
 	bool is_operand;	/* not known, but cannot begin with '-' */
 	bool is_number;		/* not known, but digits */
 	bool is_fetched;	/* not known, and holds what a command printed or a file holds */
+	bool is_network;	/* the same, from another host; also <(curl ...) */
 	size_t start, end;
 };
 
@@ -69,6 +70,7 @@ enum value_kind {
 	VALUE_NUMBER,	/* digits */
 	VALUE_PATHS,	/* names or hashes that do not begin with '-' */
 	VALUE_UNKNOWN,
+	VALUE_NETWORK,	/* not known, and from another host */
 	VALUE_ASSOC,	/* an associative array: subscripts are no arithmetic */
 };
 
@@ -88,7 +90,7 @@ struct func {
 };
 
 /* What comes in on standard input, as far as it matters to xargs and shells. */
-enum feed { FEED_OUTER, FEED_NOTHING, FEED_PATHS, FEED_TEXT, FEED_UNKNOWN };
+enum feed { FEED_OUTER, FEED_NOTHING, FEED_PATHS, FEED_TEXT, FEED_UNKNOWN, FEED_NETWORK };
 
 struct shell {
 	const struct var *vars;
@@ -109,6 +111,9 @@ struct judge {
 	enum weight heaviest;
 	size_t len;		/* bytes of the line, or of the joined words */
 	unsigned int calls;		/* functions, loops and values entered */
+	unsigned int apart;		/* pipes and background jobs around */
+	const struct func *running[16];	/* functions entered */
+	size_t n_running;
 	unsigned int steps;		/* commands walked */
 	const struct assign *assigns;	/* of the command being run */
 	bool has_span;			/* nested text: everything is found at this place of the line */
@@ -135,6 +140,10 @@ void judge_unknown(struct judge *j, const char *who, const struct arg *at, const
 
 /* judge_step() - Count one command that is looked at; false, and refused, past the bound */
 bool judge_step(struct judge *j);
+
+/* judge_code() - Note that @who runs code from @at, or from standard input if it is NULL; @what as above */
+void judge_code(struct judge *j, const char *who, const struct arg *name, const struct arg *at,
+		const char *what);
 
 /* --- walk.c --- */
 void walk_node(struct judge *j, const struct node *n);

@@ -170,6 +170,10 @@ static enum value_kind simple_output(struct judge *j, const struct node *n, enum
 	      has_word(&w, "-rln") || has_word(&w, "--files-with-matches"))) ||
 	    (!strcmp(name, "command") && has_word(&w, "-v")))
 		return VALUE_PATHS;
+	if (in_list("curl wget aria2c http https xh nc ncat ssh fetch", name))
+		return VALUE_NETWORK;
+	if (input == VALUE_NETWORK)
+		return input;
 	if (in_list("head tail sort uniq grep egrep fgrep rg tac", name) && input != VALUE_KNOWN)
 		return input;
 	if (!strcmp(name, "cat") && w.n == 1)

@@ -107,8 +107,10 @@ static void delete_found(struct find *f)
 		below.start = f->words->v[f->i].start;
 		below.end = f->words->v[f->i].end;
 		judge_path(f->j, f->who, &below, USE_DELETE);
+		/* In the workspace only without a test: then it is all of it. */
 		if (place_is_root(f->j->req, path) &&
-		    !(f->j->req->workspace && !strcmp(path, f->j->req->workspace)))
+		    (f->words->n == f->n_starts + 1 || !f->j->req->workspace ||
+		     strcmp(path, f->j->req->workspace)))
 			judge_emptied(f->j, f->who, a);
 	}
 }

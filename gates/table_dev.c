@@ -147,6 +147,9 @@ static void check_interpreter(struct judge *j, struct parsed *p)
 	if (is_harmless_call(p) || checks_syntax(j, p))
 		return;
 	run_module(j, p);
+	/* "curl ... | python3 -" */
+	if (j->sh.feed == FEED_NETWORK && (!p->operands.n || arg_is(&p->operands.v[0], "-")))
+		judge_code(j, p->who, p->name, NULL, "");
 	note_code(j, p);
 }
 

@@ -274,8 +274,8 @@ static void check_foreach(struct judge *j, struct parsed *p)
 
 	for (size_t i = 0; i < p->operands.n; i++) {
 		if (!p->operands.v[i].is_known) {
-			judge_unknown(j, p->who, &p->operands.v[i], "runs words only the running shell "
-		"knows");
+			judge_unknown(j, p->who, &p->operands.v[i],
+				      "runs words only the running shell knows");
 			return;
 		}
 		bytes_add(j->arena, &line, p->operands.v[i].text, strlen(p->operands.v[i].text));

@@ -39,8 +39,8 @@ static void check_unset(struct judge *j, struct parsed *p)
 	for (size_t i = 0; i < p->operands.n; i++) {
 		check_var_name(j, p->who, &p->operands.v[i], false);
 		if (arg_is(&p->operands.v[i], "PATH"))
-			judge_unknown(j, p->who, &p->operands.v[i], "takes PATH away, so that names stand "
-		"for files here");
+			judge_unknown(j, p->who, &p->operands.v[i],
+				      "takes PATH away, so that names stand for files here");
 		else if (p->operands.v[i].is_known)
 			var_set(j, p->operands.v[i].text, VALUE_UNKNOWN, "");
 	}
@@ -65,11 +65,11 @@ static void check_test(struct judge *j, struct parsed *p)
 		else if (a->is_fetched && !a->is_number &&
 			 (a->may_split || p->operands.n < 3 + !strcmp(p->who, "[")) &&
 			 a->text[0] == PLACE_HOLE && i + 1 < p->operands.n && !arg_is(a + 1, "]"))
-			judge_unknown(j, p->who, a, "gets fetched words, and -v among them could run "
-		"commands");
+			judge_unknown(j, p->who, a,
+				      "gets fetched words, and -v among them could run commands");
 		else if (a->is_fetched && a->may_split && a->text[0] == PLACE_HOLE && !a->is_operand)
-			judge_unknown(j, p->who, a, "gets fetched words, and -v among them could run "
-		"commands");
+			judge_unknown(j, p->who, a,
+				      "gets fetched words, and -v among them could run commands");
 	}
 }
 
@@ -202,7 +202,7 @@ static void check_eval(struct judge *j, struct parsed *p)
 		const struct arg *a = &p->operands.v[i];
 
 		if (!a->is_known || a->is_glob) {
-			judge_unknown(j, p->who, a, "runs words only the running shell knows");
+			judge_code(j, p->who, p->name, a, "runs words only the running shell knows");
 			return;
 		}
 		bytes_add(j->arena, &line, a->text, strlen(a->text));
@@ -210,6 +210,12 @@ static void check_eval(struct judge *j, struct parsed *p)
 	}
 	if (line.s)
 		walk_script(j, line.s, p->name, false);
+}
+
+static void check_source(struct judge *j, struct parsed *p)
+{
+	if (p->operands.n)
+		judge_code(j, p->who, p->name, &p->operands.v[0], "runs a script that is not looked into");
 }
 
 static void check_let(struct judge *j, struct parsed *p)
@@ -220,8 +226,7 @@ static void check_let(struct judge *j, struct parsed *p)
 		if (a->is_known)
 			expand_arith_text(j, a->text, a);
 		else if (!a->is_number)
-			judge_unknown(j, p->who, a, "reads words only the running shell knows as "
-		"arithmetic");
+			judge_unknown(j, p->who, a, "reads words only the running shell knows as arithmetic");
 	}
 }
 
@@ -338,7 +343,7 @@ const struct program table_shell[] = {
 	ROW("mapfile|readarray", "+ -t -d:- -n:- -O:- -s:- -u:- -C:C -c:-", "-*", .check = check_mapfile),
 	ROW("getopts", "+", "-*", .check = check_getopts),
 	{ .name = "eval", .check = check_eval },
-	ROW("source|.", "+ -p:C", "C-*"),
+	ROW("source|.", "+ -p:C", "-*", .check = check_source),
 	ROW("exec", "+ -cl -a:-", "-*", .check = check_exec),
 	ROW("command", "+ -pvV", "-*", .check = check_command),
 	ROW("builtin", "+", "X"),

@@ -130,10 +130,12 @@ static bool sql_only_reads(const char *sql)
 
 static void check_sqlite(struct judge *j, struct parsed *p)
 {
-	if (p->operands.n)
+	bool is_memory = p->operands.n && arg_is(&p->operands.v[0], ":memory:");
+
+	if (p->operands.n && !is_memory)
 		judge_path(j, p->who, &p->operands.v[0], USE_READ);
 	/* Even a question makes the file where there is none. */
-	if (!opt_has(p, "readonly"))
+	if (!opt_has(p, "readonly") && !is_memory)
 		judge_note(j, p->name, EFFECT_WORKSPACE_MUTATION, PLACE_INSIDE, p->who, CHANGES, "write",
 			   "'%s' can make the file it opens, without -readonly", p->who);
 	if (p->operands.n < 2)
@@ -144,7 +146,7 @@ static void check_sqlite(struct judge *j, struct parsed *p)
 				   CHANGES, "write", "'%s' is given more than a plain query", p->who);
 }
 
-/* --- crontab, mount --- */
+/* --- crontab, and how the system is set up --- */
 
 static void check_crontab(struct judge *j, struct parsed *p)
 {
@@ -154,13 +156,43 @@ static void check_crontab(struct judge *j, struct parsed *p)
 		   "'%s' has commands run outside the run", p->who);
 }
 
-static void check_mount(struct judge *j, struct parsed *p)
+/* sysctl, ldconfig, update-alternatives and kin also tell. */
+static bool only_tells(const struct parsed *p)
 {
-	if (!p->operands.n || (p->operands.n == 1 && arg_is(&p->operands.v[0], "-l")))
-		return;
-	judge_note(j, p->name, EFFECT_ENCLOSURE_CONTROL, PLACE_NONE, p->who, REFUSED, "deny list",
-		"'%s' changes what is mounted",
-		   p->who);
+	static const char tells[] = "-p -a -l -L -S --list --display --query --all --print-cache --status";
+	bool is_sysctl = !strcmp(p->who, "sysctl");
+
+	if (!p->operands.n)
+		return in_words("mount sysctl losetup iptables ip6tables nft", p->who);
+	for (size_t i = 0; i < p->operands.n; i++) {
+		const struct arg *a = &p->operands.v[i];
+
+		if (!a->is_known || strchr(a->text, '=') || !strcmp(a->text, "-w") ||
+		    (is_sysctl && !strcmp(a->text, "-p")))
+			return false;
+	}
+	return is_sysctl || in_words(tells, p->operands.v[0].text);
+}
+
+static void check_setup(struct judge *j, struct parsed *p)
+{
+	if (!only_tells(p))
+		judge_note(j, p->name, EFFECT_ENCLOSURE_CONTROL, PLACE_NONE, p->who, REFUSED, "deny list",
+			   "'%s' changes how the system is set up", p->who);
+}
+
+/* "aws ec2 terminate-instances" */
+static bool begins_write(const char *word)
+{
+	static const char *const heads[] = {
+		"delete-", "terminate-", "put-", "create-", "update-", "modify-", "stop-", "reboot-", "remove-",
+		"detach-", "attach-", "run-", NULL
+	};
+
+	for (const char *const *h = heads; *h; h++)
+		if (!strncmp(word, *h, strlen(*h)))
+			return true;
+	return false;
 }
 
 /* kubectl and terraform: which verbs change something elsewhere. */
@@ -168,12 +200,12 @@ static void check_cloud(struct judge *j, struct parsed *p)
 {
 	static const char writes[] = "apply create delete destroy edit patch replace scale rollout drain "
 		"cordon uncordon taint label annotate expose run set autoscale import taint untaint "
-		"install upgrade uninstall rollback push deploy publish up promote release";
+		"install upgrade uninstall rollback push deploy publish up promote release rm rb mb mv sync";
 
 	for (size_t i = 0; i < p->operands.n && i < 4; i++) {
 		if (p->operands.v[i].text[0] == '-')
 			continue;
-		if (in_words(writes, p->operands.v[i].text)) {
+		if (in_words(writes, p->operands.v[i].text) || begins_write(p->operands.v[i].text)) {
 			judge_note(j, p->name, EFFECT_VENDOR_SYNC_WRITE, PLACE_NONE, p->who, ASKS, "ask list",
 				   "'%s %s' changes something elsewhere", p->who, p->operands.v[i].text);
 			return;
@@ -201,19 +233,19 @@ const struct program table_sys[] = {
 		"--user --user-unit:- --utc --disk-usage --header --pager-end --fields --field:-", "-*"),
 	{ .name = "systemd-run|busctl|gdbus|dbus-send|qdbus|machinectl|loginctl|systemd-cat|"
 		"systemd-notify|systemd-socket-activate|systemd-mount|systemd-umount|portablectl|homectl|"
-		"at|batch|atrm|launchctl|initctl|xdg-open|gio|notify-send|tmux-attach",
+		"at|batch|atrm|launchctl|initctl",
 	  .class = EFFECT_ENCLOSURE_CONTROL, .weight = REFUSED, .why = "has a service act outside the run" },
 	{ .name = "crontab", .check = check_crontab },
 	{ .name = "mount|umount|fusermount|fusermount3|losetup|modprobe|insmod|rmmod|sysctl|iptables|"
 		"ip6tables|nft|ufw|dmsetup|mdadm|kexec|swapctl|setenforce|auditctl|bpftool|useradd|"
 		"userdel|usermod|groupadd|groupdel|passwd|chpasswd|visudo|update-alternatives|ldconfig|"
 		"dpkg-reconfigure|update-grub|grub-install",
-	  .check = check_mount },
+	  .check = check_setup },
 	{ .name = "service|rc-service|rc-update|update-rc.d|chkconfig|supervisorctl|pm2|hostnamectl|"
 		"timedatectl|localectl|resolvectl|networkctl|udevadm|dmesg",
 	    .class = EFFECT_ENCLOSURE_CONTROL, .weight = CHANGES,
 	  .why = "speaks to a service" },
-	{ .name = "pkill|killall|skill|fuser|renice|tmux|screen|zellij|dtach|abduco|nq|daemonize|"
+	{ .name = "xdg-open|gio|notify-send|pkill|killall|skill|fuser|renice|tmux|screen|zellij|dtach|abduco|nq|daemonize|"
 		"start-stop-daemon|tset|reset",
 	  .class = EFFECT_PROCESS_SPAWN, .weight = CHANGES, .why = "acts on other processes" },
 

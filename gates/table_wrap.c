@@ -220,7 +220,7 @@ static void run_shell_string(struct judge *j, const struct parsed *p, const stru
 	if (!line)
 		return;
 	if (!line->is_known || line->is_glob) {
-		judge_unknown(j, p->who, line, "runs a line only the running shell knows");
+		judge_code(j, p->who, p->name, line, "runs a line only the running shell knows");
 		return;
 	}
 	j->sh.params = &params;
@@ -242,12 +242,12 @@ static void check_shell(struct judge *j, struct parsed *p)
 		if (call.only_checks)
 			apply_role(j, p->who, 'R', &p->operands, call.next);
 		else
-			judge_unknown(j, p->who, &p->operands.v[call.next], "runs a script that is not "
-		"looked into");
+			judge_code(j, p->who, p->name, &p->operands.v[call.next],
+				   "runs a script that is not looked into");
 	} else if (j->sh.feed == FEED_TEXT && j->sh.feed_text) {
 		walk_script(j, j->sh.feed_text, p->name, !call.knows_bash);
 	} else if (!call.only_checks) {
-		judge_unknown(j, p->who, p->name, "runs what it reads from standard input");
+		judge_code(j, p->who, p->name, NULL, "runs what it reads from standard input");
 	}
 	j->sh = saved;
 }
@@ -282,8 +282,8 @@ static void check_watch(struct judge *j, struct parsed *p)
 	}
 	for (size_t i = 0; i < p->operands.n; i++) {
 		if (!p->operands.v[i].is_known) {
-			judge_unknown(j, p->who, &p->operands.v[i], "runs words only the running shell "
-		"knows");
+			judge_unknown(j, p->who, &p->operands.v[i],
+				      "runs words only the running shell knows");
 			return;
 		}
 		bytes_add(j->arena, &line, p->operands.v[i].text, strlen(p->operands.v[i].text));

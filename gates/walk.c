@@ -260,7 +260,9 @@ static void walk_list(struct judge *j, const struct node *n)
 		if (kid->is_background) {
 			struct shell saved = j->sh;
 
+			j->apart++;
 			walk_node(j, kid);
+			j->apart--;
 			j->sh = saved;
 		} else {
 			walk_node(j, kid);
@@ -275,6 +277,8 @@ static void set_feed(struct judge *j, enum value_kind kind, const char *text)
 	j->sh.feed_text = text;
 	if (kind == VALUE_KNOWN)
 		j->sh.feed = FEED_TEXT;
+	else if (kind == VALUE_NETWORK)
+		j->sh.feed = FEED_NETWORK;
 	else
 		j->sh.feed = kind == VALUE_PATHS || kind == VALUE_NUMBER ? FEED_PATHS : FEED_UNKNOWN;
 }
@@ -285,6 +289,7 @@ static void walk_pipe(struct judge *j, const struct node *n)
 	enum value_kind kind = VALUE_UNKNOWN;
 	const char *text = "";
 
+	j->apart++;
 	for (const struct node *kid = n->kids; kid; kid = kid->next) {
 		j->sh = saved;
 		if (kid != n->kids)
@@ -292,6 +297,7 @@ static void walk_pipe(struct judge *j, const struct node *n)
 		walk_node(j, kid);
 		kind = output_after(j, kid, kind, &text);
 	}
+	j->apart--;
 	j->sh = saved;
 }
 
@@ -393,11 +399,20 @@ void walk_function(struct judge *j, const struct func *f, const struct args *arg
 	const struct args *params = j->sh.params;
 	const struct var *before = j->sh.vars;
 
-	if (j->calls >= MAX_CALLS)
+	for (size_t i = 0; i < j->n_running; i++) {
+		if (j->running[i] == f && j->apart) {
+			judge_note(j, &argv->v[0], EFFECT_PROCESS_SPAWN, PLACE_NONE, f->name, REFUSED,
+				   "deny list", "'%s' starts itself again and again", f->name);
+			return;
+		}
+	}
+	if (j->calls >= MAX_CALLS || j->n_running >= sizeof(j->running) / sizeof(j->running[0]))
 		return;		/* it was walked on the way here */
 	j->calls++;
+	j->running[j->n_running++] = f;
 	j->sh.params = argv;
 	walk_node(j, f->body);
+	j->n_running--;
 	vars_maybe(j, before);
 	j->sh.params = params;
 	j->calls--;
