@@ -311,17 +311,18 @@ static void record_decision(struct gating *g)
 
 /* --- a denial --- */
 
+/* By what somebody wants kept from: an effect of a class, or the command as such. */
 static void add_refusal(struct gating *g)
 {
 	const struct guard_result *res = &g->res;
-	int is_guard = !strcmp(res->gate, "guard");
+	int is_effect = !strcmp(res->gate, "guard") && res->has_class;
 	char action[64] = "command-deny";
 	const struct violation refusal = {
-		.layer = is_guard ? LAYER_GUARD : LAYER_COMMAND, .action = action, .target = g->line, .rule = res->name,
+		.layer = is_effect ? LAYER_GUARD : LAYER_COMMAND, .action = action, .target = g->line, .rule = res->name,
 		.reason = res->reason, .count = 1,
 	};
 
-	if (is_guard && res->has_class)
+	if (is_effect)
 		snprintf(action, sizeof(action), "guard-%s", effect_class_name(res->class));
 	g->run->feed.sink.violation(&g->run->feed.sink, &refusal);
 }

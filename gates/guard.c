@@ -195,9 +195,11 @@ static const char *verb(const struct rule *r)
 static void say_rule(struct judging *d, struct guard_result *res, const struct item *it, const struct item_result *ir)
 {
 	const struct rule *r = ir->rule;
-	const char *text = arena_printf(d->g.arena, "%.80s %s %.120s%s%s", r->place, verb(r), item_words(&d->g, it),
-					*r->reason ? ": " : "", r->reason);
+	const char *text;
+	struct fit fit;
 
+	guard_fit(&d->g, r, it, &fit);
+	text = arena_printf(d->g.arena, "%.80s %s %.160s%s%s", r->place, verb(r), fit.why, *r->reason ? ": " : "", r->reason);
 	say(res, ir->decision, "guard", r->place, text);
 	say_item(res, it);
 	res->rule = r;

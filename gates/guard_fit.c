@@ -560,6 +560,12 @@ static void no_fit(struct guard *g, const struct item *it, enum rule_list l, str
 		snprintf(ret->why, sizeof(ret->why), "%s: no fit for %s", what, item_words(g, it));
 }
 
+/* What a list is about, of one thing. */
+static const char *const nouns[] = {
+	[RULE_PATHS] = "path",	 [RULE_REFS] = "branch",   [RULE_HOSTS] = "host", [RULE_COMMANDS] = "words",
+	[RULE_LINES] = "line",	 [RULE_CWD] = "directory", [RULE_TOOLS] = "tool", [RULE_LIST_NUM] = "number",
+};
+
 static void judge_fit(struct guard *g, const struct rule *r, const struct item *it, struct fit *ret)
 {
 	enum rule_list weakest;
@@ -581,12 +587,13 @@ static void judge_fit(struct guard *g, const struct rule *r, const struct item *
 		no_fit(g, it, weakest, ret);
 	} else if (fits == TRI_MAYBE && r->decision == DECISION_ALLOW) {
 		ret->fate = GUARD_UNSURE;
-		snprintf(ret->why, sizeof(ret->why), "%s: cannot be told for %s",
-			 weakest == RULE_LIST_NUM ? "maxCount" : rule_list_name(weakest), item_words(g, it));
+		snprintf(ret->why, sizeof(ret->why), "%s, whose %s cannot be told", item_words(g, it), nouns[weakest]);
 	} else {
 		ret->fate = GUARD_DECIDES;
-		snprintf(ret->why, sizeof(ret->why), "%s%s", item_words(g, it),
-			 fits == TRI_MAYBE ? ", which cannot be told apart from what it is about" : "");
+		if (fits == TRI_MAYBE)
+			snprintf(ret->why, sizeof(ret->why), "%s, whose %s cannot be told", item_words(g, it), nouns[weakest]);
+		else
+			snprintf(ret->why, sizeof(ret->why), "%s", item_words(g, it));
 	}
 }
 

@@ -99,16 +99,23 @@ static int make_exact_tool(struct making *m)
 	return m->rule->only.list[RULE_PATHS].n ? 0 : cannot(m, "the tool touches nothing a rule could name");
 }
 
+/* A pattern covers what is below; here that is another place. */
+static int add_very_directory(struct making *m, const char *dir)
+{
+	const char *below = arena_printf(m->g.arena, "!%s", !strcmp(dir, "/") ? "" : dir);
+
+	return add_literal(m, RULE_CWD, dir, "") < 0 ? -1 : add_literal(m, RULE_CWD, below, "/*");
+}
+
 static int make_exact(struct making *m)
 {
 	if (add_tool(m) < 0)
 		return -1;
 	if (!m->g.text)
 		return make_exact_tool(m);
-	if (add_literal(m, RULE_LINES, m->g.text, "") < 0)
-		return -1;
-	return m->g.req->cwd ? add_literal(m, RULE_CWD, m->g.req->cwd, "") :
-		cannot(m, "the current directory is not known");
+	if (!m->g.req->cwd)
+		return cannot(m, "the current directory is not known");
+	return add_literal(m, RULE_LINES, m->g.text, "") < 0 ? -1 : add_very_directory(m, m->g.req->cwd);
 }
 
 /* --- PREFIX --- */

@@ -123,6 +123,28 @@ static void a_denial_can_be_remembered_as_well(void **state)
 	close_world(&w);
 }
 
+static void an_exact_answer_is_for_the_very_directory(void **state)
+{
+	static const char *const places[] = { "/w/src", "/", "/v" };
+	OWN(rule) struct rule r = { 0 };
+	struct err err = { 0 };
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	judge(&w, "npm publish", MODE_CHAT);
+	assert_int_equal(guard_remember(&w.req, &w.res, GUARD_EXACT, DECISION_ALLOW, &r, &err), 0);
+	assert_int_equal(rule_set_take(&w.set, &r, &err), 0);
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		OWN(guard_result) struct guard_result res = { 0 };
+
+		w.req.cwd = places[i];
+		guard_judge(&w.req, &w.set, &res);
+		assert_int_equal(res.decision, DECISION_ASK);
+	}
+	close_world(&w);
+}
+
 static void what_the_owner_asks_is_not_remembered(void **state)
 {
 	OWN(rule) struct rule r = { 0 };
@@ -210,6 +232,7 @@ int main(void)
 		cmocka_unit_test(an_answer_is_remembered_as_far_as_was_said),
 		cmocka_unit_test(a_remembered_rule_is_of_the_scope_that_asked_and_no_wider),
 		cmocka_unit_test(a_denial_can_be_remembered_as_well),
+		cmocka_unit_test(an_exact_answer_is_for_the_very_directory),
 		cmocka_unit_test(what_the_owner_asks_is_not_remembered),
 		cmocka_unit_test(words_are_judged_as_the_words_they_are),
 		cmocka_unit_test(examples_are_tried),
