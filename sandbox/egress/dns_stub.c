@@ -51,11 +51,11 @@ static void answer_localhost(const struct dns_query *q, struct dns_reply *r)
 	add_address(q, &v6, r);
 }
 
-static void answer_pool(const struct dns_query *q, uint32_t number, struct dns_reply *r)
+static void answer_pool(const struct egress *eg, const struct dns_query *q, uint32_t number, struct dns_reply *r)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
 
-	for (size_t i = 0; i < ARRAY_LEN(families); i++) {
+	for (size_t i = 0; i < (eg->dns.has_v6 ? 2 : 1); i++) {
 		struct ip ip;
 
 		pool_address(number, families[i], &ip);
@@ -100,7 +100,7 @@ static void admit(struct egress *eg, const struct dns_query *q, const struct hos
 	uint32_t number;
 
 	if (pool_add(&eg->pool, h->text, &number) == 0) {
-		answer_pool(q, number, r);
+		answer_pool(eg, q, number, r);
 		return;
 	}
 	v = (struct egress_verdict){ .why = REFUSAL_NO_RULE, .rule = "dns-names" };
@@ -144,7 +144,7 @@ static void answer(struct egress *eg, const struct dns_query *q, uint16_t peer_p
 
 	/* Rules do not change while a run lives. */
 	if (pool_find(&eg->pool, q->name, &number) == 0) {
-		answer_pool(q, number, r);
+		answer_pool(eg, q, number, r);
 		return;
 	}
 
@@ -208,14 +208,14 @@ static void on_datagram(void *cookie, int fd, unsigned int ready)
 	}
 }
 
-int dns_stub_start(struct egress *eg, int fd, struct err *err)
+int dns_stub_start(struct egress *eg, int fd, int has_v6, struct err *err)
 {
 	int flags = fcntl(fd, F_GETFL), type = 0;
 	socklen_t len = sizeof(type);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 || type != SOCK_DGRAM || flags < 0)
 		return err_set(err, ERR_INPUT, 0, "egress: the descriptor for DNS is no datagram socket");
-	eg->dns = (struct dns_stub){ .fd = fd };
+	eg->dns = (struct dns_stub){ .fd = fd, .has_v6 = has_v6 };
 	if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0)
 		eg->dns.watch = loop_fd(eg->loop, fd, LOOP_READ, on_datagram, eg);
 	return eg->dns.watch ? 0 : err_set(err, ERR_SYS, errno, "egress: cannot watch the socket for DNS");

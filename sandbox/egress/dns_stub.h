@@ -22,16 +22,18 @@ struct watch;
 struct dns_stub {
 	int fd;			/* UDP, bound; borrowed */
 	struct watch *watch;
+	int has_v6;		/* IPv6 addresses of the pool lead to us as well */
 	struct pool told;	/* refused names that were reported: a pool is a set as well */
 };
 
 /**
  * dns_stub_start() - Answer on a bound UDP socket
- * @fd:	borrowed until dns_stub_stop()
+ * @fd:		borrowed until dns_stub_stop()
+ * @has_v6:	0: names have IPv4 addresses only, since nobody would accept at the others
  *
  * Return: 0, or -1 with @err
  */
-int dns_stub_start(struct egress *eg, int fd, struct err *err);
+int dns_stub_start(struct egress *eg, int fd, int has_v6, struct err *err);
 
 /* dns_stub_accept() - serve a TCP connection; takes @fd */
 void dns_stub_accept(struct egress *eg, int fd, uint16_t peer_port);

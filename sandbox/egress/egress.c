@@ -353,6 +353,7 @@ static int prepare_tls(struct egress *eg, struct err *err)
 	return trust(eg, err);
 }
 
+/* The fixed descriptors come first, then one for each port of the host. */
 static int serve(struct egress *eg, const struct given *given, struct err *err)
 {
 	const struct host_ports *hp = &eg->cfg.host_ports;
@@ -367,7 +368,8 @@ static int serve(struct egress *eg, const struct given *given, struct err *err)
 	for (size_t i = 0; i < hp->n; i++)
 		if (listener_add(eg, given->fd[fixed + i], accept_host_port, &hp->port[i], err) < 0)
 			return -1;
-	if (fixed > EGRESS_FD_DNS_UDP && dns_stub_start(eg, given->fd[EGRESS_FD_DNS_UDP], err) < 0)
+	if (fixed > EGRESS_FD_DNS_UDP &&
+	    dns_stub_start(eg, given->fd[EGRESS_FD_DNS_UDP], fixed > EGRESS_FD_TRANSPARENT6, err) < 0)
 		return -1;
 	return publish_start(eg, err);
 }

@@ -22,13 +22,13 @@ static void echo(int fd)
 }
 
 static struct server echo_server;
-static struct proxy proxy, off;
+static struct proxy proxy, off, v4_only;
 static int has_inside;
 
 static int set_up(void **state)
 {
 	uint16_t closed;
-	int fds[6], off_fds[4];
+	int fds[6], off_fds[4], v4_fds[4];
 	char rest[1024];
 
 	(void)state;
@@ -36,6 +36,7 @@ static int set_up(void **state)
 	close(listen_any(&closed));
 	proxy_fork(&proxy);
 	proxy_fork(&off);
+	proxy_fork(&v4_only);
 	has_inside = inside_enter() == 0;
 	if (!has_inside)
 		return 0;
@@ -54,6 +55,12 @@ static int set_up(void **state)
 	off_fds[3] = inside_listen("127.0.0.2", 53);
 	proxy_configure(&off, "false", ",\"allow\":[\"echo.test\"]", off_fds, 4);
 	expect_ready(&off);
+	v4_fds[0] = listen_any(&v4_only.http);
+	v4_fds[1] = listen_any(&v4_only.socks);
+	v4_fds[2] = inside_socket(SOCK_DGRAM, "127.0.0.3", 53);
+	v4_fds[3] = inside_listen("127.0.0.3", 53);
+	proxy_configure(&v4_only, "true", ",\"allow\":[\"echo.test\"]", v4_fds, 4);
+	expect_ready(&v4_only);
 	server_run(&echo_server, echo);
 	return 0;
 }
@@ -64,11 +71,13 @@ static int tear_down(void **state)
 	if (!has_inside) {
 		kill(proxy.pid, SIGKILL);
 		kill(off.pid, SIGKILL);
+		kill(v4_only.pid, SIGKILL);
 		return 0;
 	}
 	expect_silence(&proxy);
 	proxy_stop(&proxy);
 	proxy_stop(&off);
+	proxy_stop(&v4_only);
 	server_stop(&echo_server);
 	return 0;
 }
@@ -271,6 +280,20 @@ static void with_the_network_off_no_name_is_answered(void **state)
 	ask("127.0.0.2", "echo.test", A, answer);
 	assert_int_equal(answer[3] & 15, 5);
 	expect_refused_name(&off, "echo.test", "network-off", "off for this run");
+}
+
+static void without_ipv6_a_name_has_one_address(void **state)
+{
+	uint8_t answer[512];
+
+	(void)state;
+	NEEDS_INSIDE();
+	ask("127.0.0.3", "echo.test", A, answer);
+	assert_int_equal(answer[7], 1);
+	ask("127.0.0.3", "echo.test", AAAA, answer);
+	assert_int_equal(answer[3] & 15, 0);
+	assert_int_equal(answer[7], 0);
+	expect_silence(&v4_only);
 }
 
 /* --- connections --- */
@@ -478,6 +501,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_query_gets_no_answer),
 		cmocka_unit_test(over_tcp_queries_may_follow_each_other_and_come_in_pieces),
 		cmocka_unit_test(with_the_network_off_no_name_is_answered),
+		cmocka_unit_test(without_ipv6_a_name_has_one_address),
 		cmocka_unit_test(a_connection_to_a_names_address_reaches_the_host),
 		cmocka_unit_test(who_it_is_may_be_said_after_it_came),
 		cmocka_unit_test(a_connection_nobody_speaks_of_is_closed_and_told),
