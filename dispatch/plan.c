@@ -267,6 +267,9 @@ static int add_names(const struct plan_facts *f, struct sandbox_spec *spec)
 static int add_network(const struct plan_facts *f, struct sandbox_spec *spec)
 {
 	spec->network_enabled = f->request->network != NETWORK_DENY;
+	if ((f->allow && strv_copy(&spec->egress_allow, f->allow) < 0) ||
+	    (f->deny && strv_copy(&spec->egress_deny, f->deny) < 0))
+		return -1;
 	return strv_copy(&spec->egress_allow, &f->request->allow_domain) < 0 ||
 		strv_copy(&spec->egress_deny, &f->request->deny_domain) < 0 ? -1 : 0;
 }

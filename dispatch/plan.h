@@ -53,6 +53,7 @@ struct plan_facts {
 	size_t n_writes;
 	const struct strv *tool_roots;	/* read-only at the same path */
 	const struct strv *tool_masks;	/* in them, not to be read */
+	const struct strv *allow, *deny;	/* domain rules beside the request's; NULL: none */
 	const struct strv *originals;	/* checkouts of all registered repositories */
 
 	const struct seam *seam;	/* NULL: nothing to add */

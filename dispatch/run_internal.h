@@ -13,6 +13,7 @@
 #include "base/digest.h"
 #include "base/err.h"
 #include "base/strv.h"
+#include "dispatch/config.h"
 #include "dispatch/desk.h"
 #include "dispatch/feed.h"
 #include "dispatch/id.h"
@@ -51,6 +52,7 @@ struct run {
 	struct bind_list reads, writes;	/* --read and --write, resolved */
 	char *hosts;			/* --hosts, absolute; NULL: none */
 	struct strv originals;		/* checkouts no run may write */
+	struct user_config config;
 	const struct runner *runner;
 	const char *runner_note;
 	char id[RUN_ID_SIZE];
@@ -69,6 +71,7 @@ struct run {
 	/* environment */
 	char *program;			/* argv[0] as found; NULL: not found */
 	struct seam seam;
+	struct strv config_env;		/* placeholders, and whom to believe */
 	struct strv env;
 
 	/* gates */

@@ -56,7 +56,7 @@ int run_find_host(struct run *run, struct err *err)
 	if (repo_find(req->repo ? req->repo : place->cwd, &run->repo, err) < 0 || check_place(run, err) < 0 ||
 	    lookup_binds(&req->read, place, "--read", &run->reads, err) < 0 ||
 	    lookup_binds(&req->write, place, "--write", &run->writes, err) < 0 ||
-	    find_hosts(run, err) < 0 || originals_list(place, &run->originals, err) < 0)
+	    user_config_load(place, &run->config, err) < 0 || find_hosts(run, err) < 0 || originals_list(place, &run->originals, err) < 0)
 		return -1;
 	if (strv_has(&run->originals, run->repo.root))
 		return 0;
@@ -72,6 +72,8 @@ void run_forget_host(struct run *run)
 	free(run->hosts);
 	free(run->program);
 	seam_done(&run->seam);
+	user_config_free(&run->config);
+	strv_done(&run->config_env);
 }
 
 /* What cannot be comes out now, before there is anything to undo. */

@@ -98,6 +98,9 @@ static int find_own(const struct run *run, struct strv *ret)
 	for (size_t i = 0; i < run->seam.env.n; i++)
 		if (!is_wanted(&run->req->env, run->seam.env.v[i]) && strv_add(ret, run->seam.env.v[i]) < 0)
 			return -1;
+	for (size_t i = 0; i < run->config_env.n; i++)
+		if (!is_wanted(&run->req->env, run->config_env.v[i]) && strv_add(ret, run->config_env.v[i]) < 0)
+			return -1;
 	/* A workspace that may not change: git is not to try and refresh its index. */
 	return mode_is_readonly((enum mode)run->req->mode) ? strv_add(ret, "GIT_OPTIONAL_LOCKS=0") : 0;
 }
@@ -143,10 +146,28 @@ static struct json *names_json(const struct strv *env)
 	return list ? TAKE(j) : NULL;
 }
 
+/* The secrets of the user's file, for the egress helper; the command gets what stands in for them. */
+static int reveal(struct run *run, struct err *err)
+{
+	const struct strv *names = &run->config.names;
+
+	if (!run_is_native(run) || run->req->network == NETWORK_DENY)
+		return 0;
+	for (size_t i = 0; i < names->n; i++) {
+		if (!is_wanted(&run->req->env, names->v[i]))
+			continue;
+		err_set(err, ERR_USAGE, 0, "may not pass '%s': a credential of the configuration stands for it", names->v[i]);
+		return err_hint(err, "drop --env %s, or the credential", names->v[i]);
+	}
+	return user_config_reveal(&run->config, &run->desk.place, &run->config_env, err);
+}
+
 int step_environment(struct run *run, struct err *err)
 {
 	if (run_make_seam(run, err) < 0)
 		return err->code == ERR_NOTFOUND ? end_set(run, "no-command", EXIT_NO_COMMAND, err) : STEP_FAILED;
+	if (reveal(run, err) < 0)
+		return STEP_FAILED;
 	if (run_make_env(run, run->guest_home, &run->env, err) < 0)
 		return STEP_FAILED;
 	feed_event(&run->feed, "run.environment", names_json(&run->env));
@@ -156,4 +177,5 @@ int step_environment(struct run *run, struct err *err)
 void undo_environment(struct run *run)
 {
 	strv_done(&run->env);
+	user_config_wipe(&run->config);
 }

@@ -51,6 +51,7 @@ static void on_started(void *cookie, int64_t pid)
 	OWN(json) struct json *j = json_new_object();
 
 	f->run->has_started = 1;
+	user_config_wipe(&f->run->config);	/* the egress helper has them */
 	f->run->started_us = clock_wall_us();
 	if (j && pid && !json_add_int(j, "pid", pid))
 		say("out of memory");
@@ -206,6 +207,8 @@ static int fly(struct flight *f, struct err *err)
 		.spec = &run->spec, .argv = run->seam.argv.v, .env = run->env.v, .capture = run->req->json,
 		.hosts_file = run->hosts, .run_dir = run->dir, .agate_path = run->desk.place.self,
 		.init_path = run->desk.place.init, .data_dir = run->desk.place.data,
+		.egress = run->config.egress, .secrets = run->config.secrets, .secrets_len = run->config.secrets_len,
+		.looks_into_tls = run->config.looks_into_tls && run->spec.network_enabled,
 		.net_log = run->req->net_log, .ignored_signals = signals_ignored(),
 		/* Who denies a path by name wants to know who tried it. */
 		.audit_reads = run->req->audit_reads || run->req->deny_read.n, .ops = &ops, .cookie = f,
