@@ -205,6 +205,9 @@ static void check_cloud(struct judge *j, struct parsed *p)
 	for (size_t i = 0; i < p->operands.n && i < 4; i++) {
 		if (p->operands.v[i].text[0] == '-')
 			continue;
+		/* "aws configure set" keeps it here */
+		if (!strncmp(p->operands.v[i].text, "config", 6))
+			return;
 		if (in_words(writes, p->operands.v[i].text) || begins_write(p->operands.v[i].text)) {
 			judge_note(j, p->name, EFFECT_VENDOR_SYNC_WRITE, PLACE_NONE, p->who, ASKS, "ask list",
 				   "'%s %s' changes something elsewhere", p->who, p->operands.v[i].text);
