@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,8 +12,6 @@
 #include "db/policies.h"
 #include "dispatch/approve.h"
 #include "dispatch/approve_tty.h"
-
-#define POLL_MS 100
 
 enum approver approve_default(void)
 {
@@ -30,6 +29,7 @@ struct asking {
 	const struct approve_means *means;
 	struct approve_answer *ret;
 	struct tty_prompt tty;
+	int is_over;		/* the answer is there, or asking has failed */
 };
 
 static void say(struct asking *a, enum approve_outcome outcome, const char *by, const char *why)
@@ -141,16 +141,11 @@ static int heard(struct asking *a, enum tty_word word, struct err *err)
 	}
 }
 
-static int pause_a_moment(struct asking *a, struct err *err)
+/* What was typed meanwhile, if somebody may type. */
+static int listen(struct asking *a, struct err *err)
 {
-	const struct timespec nap = { .tv_nsec = POLL_MS * 1000000 };
-	enum tty_word word;
+	enum tty_word word = a->tty.fd >= 0 ? tty_wait(&a->tty, 0) : TTY_NOTHING;
 
-	if (a->tty.fd < 0) {
-		nanosleep(&nap, NULL);
-		return 0;
-	}
-	word = tty_wait(&a->tty, POLL_MS);
 	if (word == TTY_GONE)
 		tty_close(&a->tty);
 	return heard(a, word, err);
@@ -161,45 +156,85 @@ static int is_stopped(const struct asking *a)
 	return a->means->stop && *a->means->stop;
 }
 
-/* Ends when the question does, which has a time. */
-static int wait_for_it(struct asking *a, struct err *err)
+static int poll_once(struct asking *a, struct err *err)
 {
-	for (;;) {
-		int r = look(a, err);
+	int r = listen(a, err) < 0 ? -1 : look(a, err);
 
-		if (r)
-			return r < 0 ? -1 : 0;
-		if (is_stopped(a)) {
-			say(a, APPROVE_STOPPED, "nobody", "stopped by a signal before there was an answer");
-			return approval_withdraw(a->db, a->ret->id, err);
-		}
-		if (pause_a_moment(a, err) < 0)
-			return -1;
-	}
+	if (r || !is_stopped(a))
+		return r;
+	say(a, APPROVE_STOPPED, "nobody", "stopped by a signal before there was an answer");
+	return approval_withdraw(a->db, a->ret->id, err) < 0 ? -1 : 1;
 }
 
+int approve_poll(struct asking *a, struct err *err)
+{
+	int r = a->is_over ? 1 : poll_once(a, err);
+
+	if (r < 0) {
+		approval_withdraw(a->db, a->ret->id, NULL);
+		say(a, APPROVE_NOBODY, "nobody", "asking failed");
+	}
+	a->is_over = a->is_over || r;
+	return r;
+}
+
+/* There is somebody: 1; nobody, and the answer says so: 0. */
+static int find_somebody(struct asking *a)
+{
+	const char *why;
+
+	say(a, APPROVE_NOBODY, "nobody", "nobody can be asked");
+	if (a->means->how == APPROVE_NONE)
+		return 0;
+	if (a->means->how != APPROVE_TTY || !tty_open(&a->tty, &why))
+		return 1;
+	say(a, APPROVE_NOBODY, "nobody", why);
+	return 0;
+}
+
+int approve_begin(struct db *db, const struct approve_case *c, const struct approve_means *means,
+		  struct approve_answer *answer, struct asking **ret, struct err *err)
+{
+	struct asking *a = calloc(1, sizeof(*a));
+
+	*answer = (struct approve_answer){ 0 };
+	*ret = NULL;
+	if (!a)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	*a = (struct asking){ .db = db, .c = c, .means = means, .ret = answer, .tty.fd = -1 };
+	if (!find_somebody(a)) {
+		free(a);
+		return 0;
+	}
+	if (put(a, err) < 0) {
+		say(a, APPROVE_NOBODY, "nobody", "asking failed");
+		approve_end(a);
+		return -1;
+	}
+	*ret = a;
+	return 0;
+}
+
+void approve_end(struct asking *a)
+{
+	if (!a)
+		return;
+	if (!a->is_over && a->ret->id)
+		approval_withdraw(a->db, a->ret->id, NULL);
+	tty_close(&a->tty);
+	free(a);
+}
+
+/* Ends when the question does, which has a time. */
 int approve_ask(struct db *db, const struct approve_case *c, const struct approve_means *means,
 		struct approve_answer *ret, struct err *err)
 {
-	struct asking a = { .db = db, .c = c, .means = means, .ret = ret, .tty.fd = -1 };
-	const char *why;
-	int r;
+	const struct timespec nap = { .tv_nsec = APPROVE_POLL_MS * 1000000 };
+	struct asking *a;
+	int r = approve_begin(db, c, means, ret, &a, err);
 
-	*ret = (struct approve_answer){ 0 };
-	say(&a, APPROVE_NOBODY, "nobody", "nobody can be asked");
-	if (means->how == APPROVE_NONE)
-		return 0;
-	if (means->how == APPROVE_TTY && tty_open(&a.tty, &why) < 0) {
-		say(&a, APPROVE_NOBODY, "nobody", why);
-		return 0;
-	}
-	r = put(&a, err);
-	if (!r)
-		r = wait_for_it(&a, err);
-	if (r < 0 && ret->id)
-		approval_withdraw(db, ret->id, NULL);
-	if (r < 0)
-		say(&a, APPROVE_NOBODY, "nobody", "asking failed");
-	tty_close(&a.tty);
-	return r;
+	while (!r && a && !(r = approve_poll(a, err)))
+		nanosleep(&nap, NULL);
+	approve_end(a);
+	return r < 0 ? -1 : 0;
 }

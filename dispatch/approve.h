@@ -68,6 +68,31 @@ enum approver approve_default(void);
 int approve_ask(struct db *db, const struct approve_case *c, const struct approve_means *means,
 		struct approve_answer *ret, struct err *err);
 
+/*
+ * --- the same without waiting, for who has a loop to turn ---
+ */
+
+struct asking;
+
+/**
+ * approve_begin() - Put the question
+ * @c:		borrowed until approve_end(), as are @means and @answer
+ * @answer:	always filled, from the start with a no
+ * @ret:	NULL when there is nobody to ask; else for approve_poll(), and in any
+ *		case the caller's to approve_end()
+ */
+int approve_begin(struct db *db, const struct approve_case *c, const struct approve_means *means,
+		  struct approve_answer *answer, struct asking **ret, struct err *err);
+
+/* approve_poll() - 1: the answer is there; 0: call again in a moment; -1 with @err: it is a no */
+int approve_poll(struct asking *a, struct err *err);
+
+/* approve_end() - a question that is still open is withdrawn; NULL is fine */
+void approve_end(struct asking *a);
+
+/* How long a moment is. */
+#define APPROVE_POLL_MS 100
+
 /* approve_who() - the caller, as records name it: "uid 1000" */
 void approve_who(char *ret, size_t size);
 
