@@ -212,12 +212,25 @@ static int read_limits(const struct json *root, struct egress_limits *ret, struc
 	return 0;
 }
 
+/* Both halves fit what SOCKS5 and Basic authentication can carry. */
+static int read_proxy_credential(const struct json *j, char **ret, struct err *err)
+{
+	const char *s = json_str(j), *colon = s ? strchr(s, ':') : NULL;
+
+	if (!j)
+		return 0;
+	if (!colon || colon == s || !colon[1] || colon - s > 255 || strlen(colon + 1) > 255)
+		return wrong(err, "proxyCredential", "a name, a colon and a password");
+	*ret = strdup(s);
+	return *ret ? 0 : err_set(err, ERR_NOMEM, 0, "out of memory");
+}
+
 static int read_all(const struct json *root, struct egress_config *cfg, struct err *err)
 {
 	static const char *const known[] = { "run", "networkEnabled", "dataDir", "lists", "allow", "deny", "hosts",
 					     "allowResolved", "denyResolved", "netLog", "publish", "hostPorts",
 					     "parentProxy", "mitmProxy", "noProxy", "tlsTerminate", "routes",
-					     "credentials", "limits", NULL };
+					     "credentials", "proxyCredential", "limits", NULL };
 	struct policy *p = &cfg->policy;
 	const char *run = json_str(json_get(root, "run"));
 
@@ -233,7 +246,8 @@ static int read_all(const struct json *root, struct egress_config *cfg, struct e
 	if (!cfg->run)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
 	if (read_bool(root, "networkEnabled", &p->network_enabled, err) < 0 ||
-	    read_bool(root, "netLog", &cfg->net_log, err) < 0 || read_lists(root, &p->rules, err) < 0 ||
+	    read_bool(root, "netLog", &cfg->net_log, err) < 0 ||
+	    read_proxy_credential(json_get(root, "proxyCredential"), &cfg->proxy_credential, err) < 0 || read_lists(root, &p->rules, err) < 0 ||
 	    read_rules(root, "allow", DOMAIN_ALLOW, &p->rules, err) < 0 ||
 	    read_rules(root, "deny", DOMAIN_DENY, &p->rules, err) < 0 || read_hosts(root, p, err) < 0 ||
 	    read_ranges(root, "allowResolved", &p->allow_resolved, &p->n_allow_resolved, err) < 0 ||
@@ -265,6 +279,9 @@ int config_parse(const char *text, size_t len, struct egress_config *ret, struct
 void config_done(struct egress_config *cfg)
 {
 	free(cfg->run);
+	if (cfg->proxy_credential)
+		explicit_bzero(cfg->proxy_credential, strlen(cfg->proxy_credential));
+	free(cfg->proxy_credential);
 	policy_done(&cfg->policy);
 	chain_done(&cfg->chain);
 	tls_config_done(&cfg->tls);

@@ -9,6 +9,7 @@
  *	  "allowResolved": [RANGE...],		private ranges that allowed names may resolve to
  *	  "denyResolved": [RANGE...],		ranges that no name may resolve to
  *	  "netLog": bool,
+ *	  "proxyCredential": "NAME:PASSWORD",	who uses the proxies has to say it
  *	  "tlsTerminate": {...}, "routes": [...], "credentials": [...],	tls_config.h
  *	  "parentProxy": {...}, "mitmProxy": [...], "noProxy": [RULE...],	chain.h
  *	  "publish": [{"address", "port", "inside"}...],	publish.h
@@ -48,6 +49,7 @@ struct egress_limits {
 struct egress_config {
 	char *run;
 	int net_log;
+	char *proxy_credential;	/* NULL: none is wanted */
 	struct policy policy;
 	struct chain chain;
 	struct tls_config tls;

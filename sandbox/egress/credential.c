@@ -267,6 +267,26 @@ static struct span basic_part(const struct http_field *f)
 	return v;
 }
 
+int credential_equal(const void *bytes, size_t len, const char *wanted)
+{
+	const unsigned char *p = bytes;
+	size_t n = strlen(wanted);
+	unsigned char differ = len != n;
+
+	for (size_t i = 0; i < len; i++)
+		differ |= (unsigned char)(p[i] ^ (unsigned char)wanted[n ? i % n : 0]);
+	return !differ;
+}
+
+int credential_is_basic(const struct http_field *f, const char *wanted)
+{
+	OWN(buf) struct buf plain = { 0 };
+	struct span basic = f ? basic_part(f) : (struct span){ 0 };
+
+	return basic.len && base64_decode(basic, &plain) == 0 &&
+	       credential_equal(plain.data ? plain.data : "", plain.len, wanted);
+}
+
 static int has(struct span s, const char *what)
 {
 	return s.len && memmem(s.p, s.len, what, strlen(what)) != NULL;

@@ -73,6 +73,12 @@ int credential_applies(const struct credential_set *set, const struct host *h, u
 void credential_put(const struct credential_set *set, const struct host *h, uint16_t port, int secure,
 		    struct http_head *head, struct buf *scratch, struct egress_verdict *ret);
 
+/* credential_equal() - 1 if @bytes are the text @wanted; takes as long whatever they are */
+int credential_equal(const void *bytes, size_t len, const char *wanted);
+
+/* credential_is_basic() - 1 if @f, an authorization field, says "NAME:PASSWORD" as @wanted does; NULL is fine */
+int credential_is_basic(const struct http_field *f, const char *wanted);
+
 /* credential_wipe() - buf_done() without leaving the bytes behind */
 void credential_wipe(struct buf *b);
 

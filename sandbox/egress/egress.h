@@ -15,6 +15,15 @@
  *				then messages as in report.h
  *
  * End of file on that socket ends the helper; its connections are closed.
+ *
+ * Who may use the proxies: their sockets are made in the sandbox's own network
+ * namespace, on its loopback, and handed out of it as descriptors. Only the
+ * run's processes are in that namespace, no address of the host leads there,
+ * and whoever could enter it (root, or the same user by way of ptrace) could
+ * as well read a password out of the command's environment. So none is wanted
+ * there. Where listeners lie on the host's loopback instead, which every user
+ * of the host can reach, "proxyCredential" of the configuration has to be said:
+ * Proxy-Authorization (Basic) over HTTP, name and password over SOCKS5.
  */
 #ifndef SANDBOX_EGRESS_EGRESS_H
 #define SANDBOX_EGRESS_EGRESS_H

@@ -248,12 +248,15 @@ static enum step look_into(struct http_conn *c)
 static enum step begin_request(struct http_conn *c, struct http_head *head, size_t size)
 {
 	const struct destination *w = &c->within;
+	const char *wanted = c->is_within ? NULL : c->eg->cfg.proxy_credential;
 	struct http_problem bad = { 0 };
 	struct egress_verdict v;
 	struct http_uri uri;
 
 	c->req.is_connect = head->method.len == 7 && !memcmp(head->method.p, "CONNECT", 7);
 	c->req.is_head = head->method.len == 4 && !memcmp(head->method.p, "HEAD", 4);
+	if (wanted && !credential_is_basic(http_find(head, "Proxy-Authorization"), wanted))
+		return http_answer_failure(c, 407, "this proxy is another's: say the run's name and password", 1);
 	if (c->is_within ? http_parse_origin(head, &w->host, w->port, c->secure, &uri, &bad) < 0 :
 			   http_parse_target(head, &uri, &bad) < 0)
 		return answer_problem(c, head, &bad);

@@ -13,6 +13,7 @@ static const struct {
 	{ 400, "Bad Request" },
 	{ 403, "Forbidden" },
 	{ 405, "Method Not Allowed" },
+	{ 407, "Proxy Authentication Required" },
 	{ 408, "Request Timeout" },
 	{ 421, "Misdirected Request" },
 	{ 431, "Request Header Fields Too Large" },
@@ -103,8 +104,8 @@ static void respond(int status, const char *phrase, const char *error, const str
 	if (error)
 		buf_addf(out, "X-Proxy-Error: %s\r\n", error);
 	buf_addf(out, "Content-Type: text/plain; charset=us-ascii\r\nContent-Length: %zu\r\n"
-		      "Cache-Control: no-store\r\n%s\r\n",
-		 body->len, close ? "Connection: close\r\n" : "");
+		      "Cache-Control: no-store\r\n%s%s\r\n",
+		 body->len, status == 407 ? "Proxy-Authenticate: Basic realm=\"agate\"\r\n" : "", close ? "Connection: close\r\n" : "");
 	if (!no_body)
 		buf_add(out, body->data ? body->data : "", body->len);
 }

@@ -1,8 +1,9 @@
 #include <string.h>
 
+#include "sandbox/egress/credential.h"
 #include "sandbox/egress/socks5.h"
 
-enum { VERSION = 5, NO_AUTHENTICATION = 0, NO_METHOD = 0xff, CONNECT = 1 };
+enum { VERSION = 5, NO_AUTHENTICATION = 0, PASSWORD = 2, PASSWORD_VERSION = 1, NO_METHOD = 0xff, CONNECT = 1 };
 enum { TYPE_V4 = 1, TYPE_NAME = 3, TYPE_V6 = 4 };
 
 size_t socks5_reply(enum socks5_code code, uint8_t ret[SOCKS5_REPLY_SIZE])
@@ -24,6 +25,8 @@ static void refuse(struct socks5_piece *ret, enum socks5_kind kind, enum socks5_
 /* version, number of methods, methods */
 static void greeting(struct socks5 *s, const uint8_t *p, size_t len, struct socks5_piece *ret)
 {
+	uint8_t method = s->credential ? PASSWORD : NO_AUTHENTICATION;
+
 	if (p[0] != VERSION) {
 		/* Some other protocol: no answer in SOCKS5 would be understood. */
 		ret->kind = SOCKS5_REFUSE;
@@ -35,15 +38,38 @@ static void greeting(struct socks5 *s, const uint8_t *p, size_t len, struct sock
 	ret->used = 2u + p[1];
 	ret->reply[0] = VERSION;
 	ret->reply_len = 2;
-	if (memchr(p + 2, NO_AUTHENTICATION, p[1])) {
+	if (memchr(p + 2, method, p[1])) {
 		ret->kind = SOCKS5_METHOD;
-		ret->reply[1] = NO_AUTHENTICATION;
+		ret->reply[1] = method;
 		s->greeted = 1;
 		return;
 	}
 	ret->kind = SOCKS5_REFUSE;
 	ret->reply[1] = NO_METHOD;
-	ret->why = "no authentication method in common; this proxy wants none";
+	ret->why = s->credential ? "no authentication method in common; this proxy wants a name and a password" :
+				   "no authentication method in common; this proxy wants none";
+}
+
+/* version, length, name, length, password */
+static void authentication(struct socks5 *s, const uint8_t *p, size_t len, struct socks5_piece *ret)
+{
+	char said[2 * 255 + 1];
+	size_t name, password;
+
+	if (len < 2 || len < 3u + p[1] || len < 3u + p[1] + p[2 + p[1]])
+		return;
+	name = p[1];
+	password = p[2 + name];
+	memcpy(said, p + 2, name);
+	said[name] = ':';
+	memcpy(said + name + 1, p + 3 + name, password);
+	s->known = p[0] == PASSWORD_VERSION && credential_equal(said, name + 1 + password, s->credential);
+	ret->used = 3 + name + password;
+	ret->kind = s->known ? SOCKS5_METHOD : SOCKS5_REFUSE;
+	ret->reply[0] = PASSWORD_VERSION;
+	ret->reply[1] = !s->known;
+	ret->reply_len = 2;
+	ret->why = s->known ? NULL : "wrong name or password";
 }
 
 /* The destination of @type at @p, @n bytes of it. */
@@ -104,8 +130,10 @@ void socks5_next(struct socks5 *s, const void *data, size_t len, struct socks5_p
 	memset(ret, 0, sizeof(*ret));
 	if (!len)
 		return;
-	if (s->greeted)
-		request(data, len, ret);
-	else
+	if (!s->greeted)
 		greeting(s, data, len, ret);
+	else if (s->credential && !s->known)
+		authentication(s, data, len, ret);
+	else
+		request(data, len, ret);
 }

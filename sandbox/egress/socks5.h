@@ -1,7 +1,7 @@
 /*
  * sandbox/egress/socks5.h - the server's half of RFC 1928, as far as it is served
  *
- * No authentication, CONNECT only, with names and both kinds of addresses.
+ * No authentication, or a name and a password (RFC 1929); CONNECT only, with names and both kinds of addresses.
  * Pure: it reads bytes and says what they mean.
  */
 #ifndef SANDBOX_EGRESS_SOCKS5_H
@@ -45,9 +45,11 @@ struct socks5_piece {
 	const char *why;	/* static */
 };
 
-/* One conversation; starts zeroed. */
+/* One conversation; starts zeroed but for what has to be said. */
 struct socks5 {
+	const char *credential;	/* "NAME:PASSWORD", borrowed; NULL: none is wanted */
 	int greeted;
+	int known;		/* it was said */
 };
 
 /* socks5_next() - what the bytes sent so far mean */

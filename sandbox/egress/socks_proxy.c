@@ -207,6 +207,7 @@ void socks_proxy_start(struct egress *eg, int fd, uint16_t peer_port)
 	}
 	c->eg = eg;
 	c->peer_port = peer_port;
+	c->socks.credential = eg->cfg.proxy_credential;
 	c->client.expire = expire;
 	client_add(eg, &c->client, eg->cfg.limits.head_ms);
 	if (stream_open(&c->down, eg->loop, fd, on_down, c) < 0) {
