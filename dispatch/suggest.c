@@ -139,14 +139,6 @@ static int put_domain(struct suggest *s, const struct violation *v, const struct
 					      put_note(s, v, NULL, err);
 }
 
-static int put_host_port(struct suggest *s, const struct violation *v, uint16_t port, struct err *err)
-{
-	char text[8];
-
-	snprintf(text, sizeof(text), "%u", port);
-	return put(s, "--host-port", text, NULL, v->count, err);
-}
-
 static int network(struct suggest *s, const struct violation *v, struct err *err)
 {
 	int is_look_up = !strcmp(v->action, "network-dns");
@@ -170,7 +162,7 @@ static int network(struct suggest *s, const struct violation *v, struct err *err
 	if (r < 0 || (is_look_up && dns_reverse(h.text, &ip) == 0))
 		return put_note(s, v, NULL, err);
 	if (!is_look_up && is_localhost(&h))
-		return put_host_port(s, v, port, err);
+		return put_note(s, v, "a run may not reach services of this machine", err);
 	return put_domain(s, v, &h, port, err);
 }
 
