@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <time.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/own.h"
 #include "base/strv.h"
@@ -261,7 +261,7 @@ static void nesting_over_64_is_denied_quickly(void **state)
 		{ "a=(", "", ")" },
 		{ "x[", "", "" }, { "! ", "ls", "" },
 	};
-	int64_t start = clock_mono_ms();
+	clock_t start = clock();	/* of the processor: machines are busy */
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
@@ -272,7 +272,7 @@ static void nesting_over_64_is_denied_quickly(void **state)
 		if (i < 8 && v.decision != DECISION_DENY)
 			fail_msg("'%s...' 2000 times is not denied", shapes[i].open);
 	}
-	assert_true(clock_mono_ms() - start < 5000);
+	assert_true(clock() - start < 5 * CLOCKS_PER_SEC);
 }
 
 static void a_little_nesting_is_fine(void **state)
@@ -304,7 +304,7 @@ static void functions_and_loops_cannot_make_a_verdict_slow(void **state)
 		"echo {1..999999999}{1..999999999}",
 		"echo {{{{{{{{{{{{{{{{{{{{{{a,b},c},d},e},f},g},h},i},j},k},l},m},n},o},p},q},r},s},t},u},v},w}",
 	};
-	int64_t start = clock_mono_ms();
+	clock_t start = clock();
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
@@ -312,7 +312,7 @@ static void functions_and_loops_cannot_make_a_verdict_slow(void **state)
 
 		decide(MODE_PLAN, lines[i], &v);
 	}
-	assert_true(clock_mono_ms() - start < 2000);
+	assert_true(clock() - start < 2 * CLOCKS_PER_SEC);
 }
 
 static void bytes_that_readers_take_differently_are_refused(void **state)
