@@ -247,7 +247,8 @@ static int read_all(const struct json *root, struct egress_config *cfg, struct e
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
 	if (read_bool(root, "networkEnabled", &p->network_enabled, err) < 0 ||
 	    read_bool(root, "netLog", &cfg->net_log, err) < 0 ||
-	    read_proxy_credential(json_get(root, "proxyCredential"), &cfg->proxy_credential, err) < 0 || read_lists(root, &p->rules, err) < 0 ||
+	    read_proxy_credential(json_get(root, "proxyCredential"), &cfg->proxy_credential, err) < 0 ||
+	    read_lists(root, &p->rules, err) < 0 ||
 	    read_rules(root, "allow", DOMAIN_ALLOW, &p->rules, err) < 0 ||
 	    read_rules(root, "deny", DOMAIN_DENY, &p->rules, err) < 0 || read_hosts(root, p, err) < 0 ||
 	    read_ranges(root, "allowResolved", &p->allow_resolved, &p->n_allow_resolved, err) < 0 ||

@@ -46,7 +46,11 @@ static int act_confined(int (*act)(void), unsigned int needs)
 static int opens_a_file(void) { return SAYS(open("/etc/passwd", O_RDONLY)); }
 static int makes_a_file(void) { return SAYS(open("/tmp/x", O_WRONLY | O_CREAT, 0600)); }
 static int looks_at_a_path(void) { return SAYS(access("/etc", F_OK)); }
-static int makes_a_thread(void) { return SAYS(syscall(SYS_clone, CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD, 0)); }
+static int makes_a_thread(void)
+{
+	return SAYS(syscall(SYS_clone, CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD, 0));
+}
+
 static int opens_a_unix_socket(void) { return SAYS(socket(AF_UNIX, SOCK_STREAM, 0)); }
 static int opens_netlink(void) { return SAYS(socket(AF_NETLINK, SOCK_RAW, 0)); }
 static int opens_tcp(void) { return SAYS(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
