@@ -45,28 +45,33 @@ static char *clean(struct arena *a, const char *base, const char *rel)
 /* Names that procfs has for the reader's own root and directory. */
 static const char *const self_names[] = { "/proc/self/", "/proc/thread-self/", NULL };
 
+/* @p with the first such name replaced by what it is, or NULL when there is none. */
+static char *follow_self(struct arena *a, const char *cwd, const char *p)
+{
+	for (const char *const *self = self_names; *self; self++) {
+		size_t n = strlen(*self);
+		const char *rest = p + n;
+
+		if (strncmp(p, *self, n))
+			continue;
+		if (!strncmp(rest, "root", 4) && (rest[4] == '/' || !rest[4]))
+			return clean(a, "/", rest[4] ? rest + 5 : "");
+		if (cwd && !strncmp(rest, "cwd", 3) && (rest[3] == '/' || !rest[3]))
+			return clean(a, cwd, rest[3] ? rest + 4 : "");
+	}
+	return NULL;
+}
+
 const char *place_resolve(struct arena *a, const char *cwd, const char *text)
 {
-	char *p;
+	char *p, *next;
 
 	if (text[0] != '/' && !cwd)
 		return arena_dup(a, text, strlen(text));
 	p = clean(a, cwd ? cwd : "/", text);
-	/* Each turn takes a part away, so this ends. */
-	for (const char *const *self = self_names; *self; self++) {
-		size_t n = strlen(*self);
-
-		while (!strncmp(p, *self, n)) {
-			const char *rest = p + n;
-
-			if (!strncmp(rest, "root", 4) && (rest[4] == '/' || !rest[4]))
-				p = clean(a, "/", rest[4] ? rest + 5 : "");
-			else if (cwd && !strncmp(rest, "cwd", 3) && (rest[3] == '/' || !rest[3]))
-				p = clean(a, cwd, rest[3] ? rest + 4 : "");
-			else
-				break;
-		}
-	}
+	/* Each turn takes a part away, unless the current directory is such a name itself. */
+	for (int turns = 0; turns < 16 && (next = follow_self(a, cwd, p)); turns++)
+		p = next;
 	return p;
 }
 
