@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "db/policies.h"
 #include "dispatch/approve_case.h"
+#include "gates/redact.h"
 
 static int no_memory(struct err *err)
 {
@@ -113,16 +114,29 @@ static int add_verdict(struct json *to, const struct verdict *v)
 	return add_effects(j, v);
 }
 
-static int add_result(struct json *to, const struct guard_result *res)
+static int add_result(struct json *to, const struct guard_result *res, int is_masked)
 {
 	char classes[256];
 
 	guard_classes(res->classes, classes, sizeof(classes));
 	if (!json_add_str(to, "gate", res->gate) || add_text(to, "rule", res->name) < 0 ||
 	    add_text(to, "reason", res->reason) < 0 || !json_add_str(to, "classes", classes) ||
-	    !json_add_bool(to, "override", res->is_override) || !json_add_bool(to, "rememberable", res->may_remember))
+	    !json_add_bool(to, "override", res->is_override) || !json_add_bool(to, "rememberable", res->may_remember && !is_masked))
 		return -1;
 	return 0;
+}
+
+char *case_masked(const char *text, size_t *ret_masked)
+{
+	struct buf b = { 0 };
+	size_t n;
+
+	buf_adds(&b, "");
+	if (redact_text(text, strlen(text), NULL, &b, ret_masked ? ret_masked : &n) < 0) {
+		buf_done(&b);
+		return NULL;
+	}
+	return buf_steal(&b);
 }
 
 char *case_line(const struct guard_request *req)
@@ -147,20 +161,38 @@ char *case_line(const struct guard_request *req)
 	return buf_steal(&b);
 }
 
+/* Without the words where they hold a secret; those of the effects and reasons are masked as well. */
+static int add_request(struct json *to, const struct approve_case *c, int is_masked)
+{
+	struct guard_request req = *c->req;
+	struct approve_case shown = *c;
+
+	if (is_masked) {
+		req.argv = NULL;
+		req.line = NULL;
+		shown.req = &req;
+	}
+	return add_exact(to, &shown) < 0 || add_text(to, "root", req.root) < 0 || add_text(to, "home", req.home) < 0 ? -1 : 0;
+}
+
 char *case_json(const struct approve_case *c, struct err *err)
 {
 	OWN(json) struct json *j = json_new_object();
 	OWN(mem) char *command = case_line(c->req);
-	struct json *exact = j ? json_add_object(j, "request") : NULL;
+	size_t masked = 0;
+	OWN(mem) char *shown = command ? case_masked(command, &masked) : NULL;
+	struct json *request = j ? json_add_object(j, "request") : NULL;
+	OWN(mem) char *whole = NULL;
 	char *text = NULL;
 
 	if (check_line(c->req, err) < 0)
 		return NULL;
-	if (exact && command && add_exact(exact, c) == 0 && add_text(exact, "root", c->req->root) == 0 &&
-	    add_text(exact, "home", c->req->home) == 0 && add_text(j, "command", command) == 0 &&
-	    add_text(j, "toolUse", c->tool_use) == 0 && add_result(j, c->res) == 0 &&
-	    add_verdict(j, c->req->verdict) == 0)
-		text = json_print(j);
+	if (request && shown && json_add_bool(j, "masked", masked != 0) && add_request(request, c, masked != 0) == 0 &&
+	    add_text(j, "command", shown) == 0 && add_text(j, "toolUse", c->tool_use) == 0 &&
+	    add_result(j, c->res, masked != 0) == 0 && (masked || add_verdict(j, c->req->verdict) == 0))
+		whole = json_print(j);
+	/* What is said of the words may repeat them. */
+	text = whole && masked ? case_masked(whole, NULL) : TAKE(whole);
 	if (!text)
 		no_memory(err);
 	return text;
@@ -301,9 +333,17 @@ static int get_verdict(struct approve_read *r, const struct json *from, struct e
 
 int case_read(const char *text, struct approve_read *ret, struct err *err)
 {
+	int is_masked = 0;
+
 	*ret = (struct approve_read){ 0 };
-	if (json_parse(text, strlen(text), NULL, &ret->root, err) < 0 ||
-	    get_request(ret, json_get(ret->root, "request"), err) < 0 ||
+	if (json_parse(text, strlen(text), NULL, &ret->root, err) < 0)
+		return -1;
+	json_bool(json_get(ret->root, "masked"), &is_masked);
+	if (is_masked) {
+		case_read_done(ret);
+		return err_set(err, ERR_POLICY, 0, "cannot remember this: it holds a secret, and was not kept");
+	}
+	if (get_request(ret, json_get(ret->root, "request"), err) < 0 ||
 	    get_verdict(ret, json_get(ret->root, "verdict"), err) < 0) {
 		case_read_done(ret);
 		return -1;
@@ -324,6 +364,15 @@ void case_read_done(struct approve_read *r)
 
 /* --- remembering --- */
 
+/* When it cannot be told, it does. */
+static int holds_secret(const char *text)
+{
+	size_t masked = 1;
+	OWN(mem) char *shown = case_masked(text, &masked);
+
+	return !shown || masked;
+}
+
 int case_remember(const struct guard_request *req, const struct guard_result *asked, enum guard_extent extent,
 		  enum decision decision, int64_t ttl_ms, const char *by, struct approve_memory *ret,
 		  struct policy_row *ret_row, struct err *err)
@@ -332,9 +381,12 @@ int case_remember(const struct guard_request *req, const struct guard_result *as
 	if (guard_remember(req, asked, extent, decision, &ret->rule, err) < 0)
 		return -1;
 	ret->body = rule_body(&ret->rule);
-	if (!ret->body) {
+	if (!ret->body || holds_secret(ret->body)) {
+		int no_body = !ret->body;
+
 		case_memory_done(ret);
-		return no_memory(err);
+		return no_body ? no_memory(err) :
+			err_set(err, ERR_POLICY, 0, "cannot remember this: the rule would hold a secret");
 	}
 	*ret_row = (struct policy_row){
 		.scope = rule_scope_name(ret->rule.scope), .scope_id = ret->rule.scope_id, .rule = ret->body,

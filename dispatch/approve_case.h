@@ -32,8 +32,16 @@ struct approve_case {
 /* case_digest() - 0, or -1 with @err (ERR_INPUT for a line that holds a NUL, ERR_NOMEM) */
 int case_digest(const struct approve_case *c, char ret[DIGEST_HEX_SIZE], struct err *err);
 
-/* case_json() - one line; the caller's to free(), NULL with @err */
+/**
+ * case_json() - One line; the caller's to free(), NULL with @err
+ *
+ * Secrets do not get there: a request that holds one is kept masked, to be shown
+ * but not to be judged again, and so its answer cannot be remembered later.
+ */
 char *case_json(const struct approve_case *c, struct err *err);
+
+/* case_masked() - @text with its secrets masked; the caller's to free(), NULL out of memory. @ret_masked may be NULL */
+char *case_masked(const char *text, size_t *ret_masked);
 
 /* case_line() - the command as one line for people, unmasked; the caller's to free(), NULL out of memory */
 char *case_line(const struct guard_request *req);
@@ -50,7 +58,7 @@ struct approve_read {
  * case_read() - The other way round
  * @text:	of the database
  *
- * Return: 0, or -1 with @err (ERR_INPUT): not as case_json() wrote it
+ * Return: 0, or -1 with @err: ERR_INPUT, not as case_json() wrote it; ERR_POLICY, masked
  */
 int case_read(const char *text, struct approve_read *ret, struct err *err);
 void case_read_done(struct approve_read *r);
@@ -68,7 +76,7 @@ struct approve_memory {
  * case_remember() - Make the rule of an answer
  * @ttl_ms:	0: APPROVE_MEMORY_MS
  * @ret_row:	borrows from @ret
- * @err:	as guard_remember()
+ * @err:	as guard_remember(); ERR_POLICY when the rule would hold a secret
  */
 int case_remember(const struct guard_request *req, const struct guard_result *asked, enum guard_extent extent,
 		  enum decision decision, int64_t ttl_ms, const char *by, struct approve_memory *ret,

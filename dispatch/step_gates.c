@@ -27,7 +27,8 @@
 /* What the step works with. */
 struct gating {
 	struct run *run;
-	char *line;			/* the words as a person would have typed them */
+	char *line;			/* the words joined, secrets masked: for records */
+	int is_masked;			/* then spans would point elsewhere */
 	struct verdict verdict;		/* of the command gate, or the seam */
 	const char *gate;		/* who gave it */
 	struct rulebook book;
@@ -53,6 +54,35 @@ static void gating_done(struct gating *g)
 static void own_gating(struct gating *g)
 {
 	gating_done(g);
+}
+
+static int make_line(struct gating *g)
+{
+	const struct strv *words = &g->run->req->command;
+	OWN(buf) struct buf b = { 0 };
+	size_t masked = 0;
+
+	buf_adds(&b, "");
+	for (size_t i = 0; i < words->n; i++)
+		buf_addf(&b, "%s%s", i ? " " : "", words->v[i]);
+	g->line = b.failed ? NULL : case_masked(b.data, &masked);
+	g->is_masked = masked != 0;
+	return g->line ? 0 : -1;
+}
+
+/* What is said of words may repeat them. */
+static void mask(char *text, size_t size)
+{
+	OWN(mem) char *shown = case_masked(text, NULL);
+
+	snprintf(text, size, "%s", shown ? shown : "(out of memory)");
+}
+
+static void mask_result(struct guard_result *res)
+{
+	mask(res->reason, sizeof(res->reason));
+	for (size_t i = 0; i < res->notes_n; i++)
+		mask(res->notes[i].why, sizeof(res->notes[i].why));
 }
 
 /* --- the command gate --- */
@@ -136,6 +166,7 @@ static void judge_rules(struct gating *g)
 		.home = run->guest_home, .verdict = &g->verdict, .now_us = clock_wall_us(),
 	};
 	guard_judge(&g->req, &g->book.set, &g->res);
+	mask_result(&g->res);
 	if (!strcmp(g->res.gate, "command"))
 		g->res.gate = g->gate;
 }
@@ -234,6 +265,7 @@ static int judge_once_more(struct gating *g, struct err *err)
 	rulebook_load(g->run->desk.db, g->run->repo.root, &now);
 	g->req.now_us = clock_wall_us();
 	guard_judge(&g->req, &now.set, &res);
+	mask_result(&res);
 	if (res.decision == DECISION_DENY)
 		deny(g, res.name, res.reason);
 	return judge_network(g, &now, err);
@@ -293,8 +325,9 @@ static void record_decision(struct gating *g)
 	const struct approve_case c = { .req = &g->req, .res = res, .run_id = g->run->id, .rules = g->book.digest };
 	const struct judgement j = {
 		.line = g->line, .mode = mode_name(g->req.mode), .verdict = decision_name(d), .gate = res->gate,
-		.rule = or_null(res->name), .reason = or_null(res->reason), .span_start = (int64_t)res->span_start,
-		.span_end = (int64_t)res->span_end, .classes = classes, .digest = digest,
+		.rule = or_null(res->name), .reason = or_null(res->reason),
+		.span_start = g->is_masked ? 0 : (int64_t)res->span_start,
+		.span_end = g->is_masked ? 0 : (int64_t)res->span_end, .classes = classes, .digest = digest,
 		.answered_by = g->was_asked ? g->answer.by : NULL, .waited_us = g->answer.waited_us,
 	};
 	OWN(json) struct json *event = json_new_object();
@@ -352,8 +385,7 @@ int step_gates(struct run *run, struct err *err)
 {
 	__attribute__((cleanup(own_gating))) struct gating g = { .run = run };
 
-	g.line = case_line(&(struct guard_request){ .argv = (const char *const *)run->req->command.v });
-	if (!g.line)
+	if (make_line(&g) < 0)
 		return no_memory(err);
 	if (first_verdict(&g, err) < 0)
 		return STEP_FAILED;
