@@ -17,6 +17,17 @@ static int has_line(const char *tool)
 	return !strcmp(tool, "Bash") || !strcmp(tool, "Monitor");
 }
 
+static void ask_for_network(struct verdict *v)
+{
+	for (size_t i = 0; i < v->effects_n && v->decision == DECISION_ALLOW; i++) {
+		if (v->effects[i].class != EFFECT_NETWORK_EGRESS)
+			continue;
+		v->decision = DECISION_ASK;
+		snprintf(v->rule, sizeof(v->rule), "network ask");
+		snprintf(v->reason, sizeof(v->reason), "it reaches out, and --network ask wants somebody asked");
+	}
+}
+
 static int by_gate(const struct ruling_facts *f, const struct hook_event *ev, struct ruling *r, struct err *err)
 {
 	const struct tool_request req = {
@@ -29,6 +40,8 @@ static int by_gate(const struct ruling_facts *f, const struct hook_event *ev, st
 	r->gate = has_line(ev->tool) ? "command" : "tool";
 	if (tool_check(&req, &r->verdict, err) < 0)
 		return -1;
+	if (f->ask_network)
+		ask_for_network(&r->verdict);
 	r->line = tool_line(ev->tool, ev->input);
 	if (!r->line || hook_event_digest(ev, r->mode, r->digest) < 0)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");

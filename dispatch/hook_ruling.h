@@ -31,6 +31,7 @@ struct ruling_facts {
 	const struct strv *allow, *deny;	/* tools by name */
 	const struct hook_world *world;
 	struct db *db;		/* where the rules are */
+	int ask_network;	/* whatever reaches out has to be asked about */
 };
 
 struct ruling {

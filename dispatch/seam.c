@@ -59,6 +59,7 @@ void seam_done(struct seam *s)
 	strv_done(&s->env);
 	strv_done(&s->roots);
 	strv_done(&s->writes);
+	channel_ask_done(&s->channel);
 	free(s->managed);
 	*s = (struct seam){ 0 };
 }

@@ -11,6 +11,7 @@
 
 #include "base/mode.h"
 #include "base/strv.h"
+#include "dispatch/channel_args.h"
 
 struct err;
 struct run_request;
@@ -23,6 +24,7 @@ struct seam {
 	struct strv writes;	/* rules, without "!": files of its own in the private home that the policy would refuse */
 	char *managed;		/* text of the settings no repository can touch; NULL: none */
 	const char *managed_guest;	/* where it has to be inside, static; NULL: nowhere */
+	struct channel_ask channel;	/* is_print: it is spoken with over its standard input and output */
 };
 
 /* What was found out about the command. */
@@ -30,6 +32,7 @@ struct seam_facts {
 	const char *program;	/* argv[0] as found: absolute, links followed; NULL if not found */
 	const char *guest_home;
 	const char *home;	/* the user's */
+	int is_terminal;	/* our standard input and output are one, and so the agent's */
 };
 
 /* seam_check() - may the command have these arguments? 0, or -1 with @err (ERR_POLICY) */

@@ -28,6 +28,7 @@ int run_make_seam(struct run *run, struct err *err)
 	free(run->program);
 	run->program = lookup_program(run->req->command.v[0], getenv("PATH"), run->desk.place.cwd);
 	facts.program = run->program;
+	facts.is_terminal = !run->req->json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	return seam_make(run->req, &facts, &run->seam, err);
 }
 

@@ -16,6 +16,7 @@
 #include "db/db.h"
 #include "db/journal.h"
 #include "db/runs.h"
+#include "dispatch/channel_run.h"
 #include "dispatch/exit.h"
 #include "dispatch/run_internal.h"
 #include "dispatch/show.h"
@@ -28,6 +29,7 @@ struct flight {
 	struct run *run;
 	struct watch *signals[4];
 	struct watch *grace, *lasting;
+	struct channel_run *channel;	/* NULL: the agent is not spoken with */
 	int asked;		/* the signal that was passed on, or 0 */
 };
 
@@ -57,13 +59,18 @@ static void on_started(void *cookie, int64_t pid)
 		say("out of memory");
 	feed_event(&f->run->feed, "ready", TAKE(j));
 	f->lasting = loop_timer(f->run->loop, LASTING_MS, 0, on_lasting, f);
+	if (f->channel)
+		channel_run_started(f->channel);
 }
 
 static void on_output(void *cookie, int stream, const char *data, size_t len)
 {
-	struct run *run = ((struct flight *)cookie)->run;
+	const struct flight *f = cookie;
 
-	feed_output(&run->feed, stream, data, len);
+	if (f->channel)
+		channel_run_output(f->channel, stream, data, len);
+	else
+		feed_output(&f->run->feed, stream, data, len);
 }
 
 static void on_violation(void *cookie, const struct violation *v)
@@ -90,7 +97,8 @@ static const struct { const char *kind; int status; } ends[END_NUM] = {
 
 static void on_ended(void *cookie, const struct run_end *end)
 {
-	struct run *run = ((struct flight *)cookie)->run;
+	const struct flight *f = cookie;
+	struct run *run = f->run;
 	int status = ends[end->kind].status;
 	struct err why = { 0 };
 
@@ -100,6 +108,8 @@ static void on_ended(void *cookie, const struct run_end *end)
 		why = *end->err;
 	else if (end->kind == END_TIMEOUT)
 		err_set(&why, ERR_LIMIT, 0, "ended at its wall time of %lld ms", (long long)run->req->timeout_ms);
+	if (f->channel)
+		channel_run_ended(f->channel, end->kind == END_EXITED ? end->status : -1);
 	end_set(run, ends[end->kind].kind, status, &why);
 	loop_stop(run->loop);
 }
@@ -200,10 +210,20 @@ static void tell_end(struct run *run)
 	feed_event(&run->feed, "exit", exit_json(run));
 }
 
+/* A claude that prints is spoken with; one that talks with a person asks that person. */
+static int open_channel(struct flight *f, struct err *err)
+{
+	if (f->run->seam.channel.is_print)
+		return channel_run_open(f->run, &f->channel, err);
+	if (f->run->req->agent == AGENT_CLAUDE)
+		say("an interactive claude asks the person at its terminal; the sandbox and the managed settings hold it");
+	return 0;
+}
+
 static int fly(struct flight *f, struct err *err)
 {
 	struct run *run = f->run;
-	const struct run_params params = {
+	struct run_params params = {
 		.spec = &run->spec, .argv = run->seam.argv.v, .env = run->env.v, .capture = run->req->json,
 		.hosts_file = run->hosts, .run_dir = run->dir, .agate_path = run->desk.place.self,
 		.init_path = run->desk.place.init, .data_dir = run->desk.place.data,
@@ -214,6 +234,12 @@ static int fly(struct flight *f, struct err *err)
 		.audit_reads = run->req->audit_reads || run->req->deny_read.n, .ops = &ops, .cookie = f,
 	};
 
+	if (open_channel(f, err) < 0)
+		return -1;
+	if (f->channel) {
+		params.capture = 1;
+		params.input = channel_run_input(f->channel);
+	}
 	if (watch_signals(f, err) < 0 || feed_attach(&run->feed, run->loop, on_feed_failure, f, err) < 0 ||
 	    run->runner->start(run->loop, &params, &run->process, err) < 0)
 		return -1;
@@ -231,6 +257,7 @@ static void land(struct flight *f)
 		watch_end(f->signals[i]);
 	watch_end(f->grace);
 	watch_end(f->lasting);
+	channel_run_free(f->channel);
 	feed_attach(&f->run->feed, NULL, NULL, NULL, NULL);
 }
 

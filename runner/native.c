@@ -588,7 +588,7 @@ static int start_bwrap(struct runner_run *run, int theirs, struct err *err)
 	OWN(strv) struct strv argv = { 0 };
 	OWN(fd) int out = -1;
 	OWN(fd) int errors = -1;
-	int fds[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, theirs };
+	int fds[] = { run->p.input, STDOUT_FILENO, STDERR_FILENO, theirs };
 	char bwrap[4096];
 	struct spawn sp = { .file = run->p.init_path, .env = run->p.env, .cwd = "/", .fds = fds, .nfds = 4 };
 

@@ -326,7 +326,7 @@ static int spawn(struct runner_run *run, const struct run_params *p, struct err 
 	OWN(mem) char *cwd = host_workdir(p->spec);
 	OWN(fd) int out = -1;
 	OWN(fd) int errors = -1;
-	int fds[3] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
+	int fds[3] = { p->input, STDOUT_FILENO, STDERR_FILENO };
 	struct spawn sp = { .file = p->argv[0], .argv = p->argv, .env = p->env, .cwd = cwd, .fds = fds, .nfds = 3 };
 	struct err why = { 0 };
 

@@ -64,6 +64,7 @@ struct run_params {
 	char *const *argv;			/* the command, ends in NULL; looked up on the PATH inside */
 	char *const *env;			/* its whole environment, ends in NULL */
 	int capture;				/* 0: our own descriptors 0 to 2 are the command's; 1: output through ops->output */
+	int input;				/* what becomes its standard input; 0: our own */
 	const char *hosts_file;			/* name → address for the egress helper; may be NULL */
 	const char *run_dir;			/* private directory of this run, host side */
 	const char *agate_path;			/* our own binary and agate-init, absolute */

@@ -40,6 +40,9 @@ echo "a private key" >"$HOME/.ssh/id_rsa"
 repo=$WORK/repo
 sample_repo "$repo"
 echo "deny me" >"$repo/secret.txt"
+cat >"$repo/try.sh" <<-END
+	echo PWNED > .env; echo PWNED > src/.env.local; cat $HOME/.ssh/id_rsa; cat secret.txt; echo still here > src/ok.txt
+END
 
 # serve SCENARIO: the stand-in on loopback, under a name that only the hosts file knows
 serve() {
@@ -89,8 +92,10 @@ silent "$WORK/stream" 'a private key'
 silent "$WORK/stream" 'deny me'
 refused 'file-write-create|file-write-data' '*/.env' "$id"
 refused 'file-write-create' '*/src/.env.local' "$id"
-refused 'file-write-create|file-write-rename' '*/fresh.key*' "$id"
 refused 'file-read-data' '*/secret.txt' "$id"
+refused 'command-deny' 'echo PWNED > .env' "$id"
+refused 'command-deny' 'Write */fresh.key' "$id"
+refused 'command-deny' 'Read */secret.txt' "$id"
 run 0 "$AGATE" diff "$id"
 says "$WORK/out" '^\+still here'
 silent "$WORK/out" 'PWNED'

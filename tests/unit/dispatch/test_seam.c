@@ -32,6 +32,7 @@ static void arguments_that_switch_mediation_off_are_refused(void **state)
 		"--allow-dangerously-skip-permissions", "--permission-mode bypassPermissions",
 		"--permission-mode=auto", "--permission-prompt-tool stdio", "--permission-prompts none",
 		"--setting-sources user", "--setting-sources=project", "--setting-sources", "--ide",
+		"-p hi --bg", "-p hi --no-such-option", "-p hi --input-format stream-json",
 	};
 
 	(void)state;
@@ -43,6 +44,26 @@ static void arguments_that_switch_mediation_off_are_refused(void **state)
 		if (seam_check(&req, &err) == 0)
 			fail_msg("'%s' went through", bad[i]);
 		assert_int_equal(err.code, ERR_POLICY);
+	}
+}
+
+static void variables_that_switch_mediation_off_are_refused(void **state)
+{
+	static const struct { const char *env; int passes; } cases[] = {
+		{ "CLAUDE_CODE_SIMPLE=1", 0 }, { "CLAUDE_CODE_SAFE_MODE", 0 }, { "CLAUDE_CODE_MANAGED_SETTINGS_PATH=/x", 0 },
+		{ "CLAUDE_CODE_BRIDGE_SETTINGS_BINDING=x", 0 }, { "CLAUDE_CODE_EVEN_MORE_DANGEROUSLY_SKIP_PERMISSIONS=1", 0 },
+		{ "CLAUDE_CODE_SIMPLE_SYSTEM_PROMPT=1", 1 }, { "CLAUDE_CODE_MAX_OUTPUT_TOKENS=1", 1 }, { "ANTHROPIC_BASE_URL=x", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		OWN(request) struct run_request req;
+		struct err err = { 0 };
+
+		claude(&req, "-p hi");
+		strv_add(&req.env, cases[i].env);
+		if ((seam_check(&req, &err) == 0) != cases[i].passes)
+			fail_msg("%s", cases[i].env);
 	}
 }
 
@@ -65,20 +86,26 @@ static void ordinary_arguments_pass(void **state)
 	}
 }
 
+#define SPOKEN_WITH \
+	"-p --input-format=stream-json --output-format=stream-json --verbose --permission-prompt-tool=stdio "
+
 static void what_keeps_a_repository_out_is_added_once(void **state)
 {
 	static const struct { const char *words; enum mode mode; const char *argv; } cases[] = {
 		{ "-p hi", MODE_CHAT,
-		  "/opt/c/claude --setting-sources= --strict-mcp-config --permission-mode=default -p hi " },
-		{ "--strict-mcp-config -p hi", MODE_CHAT,
-		  "/opt/c/claude --setting-sources= --permission-mode=default --strict-mcp-config -p hi " },
+		  "/opt/c/claude --setting-sources= --strict-mcp-config --permission-mode=default " SPOKEN_WITH },
+		{ "--strict-mcp-config -p hi --model x --output-format json", MODE_CHAT,
+		  "/opt/c/claude --setting-sources= --permission-mode=default " SPOKEN_WITH "--strict-mcp-config --model x " },
 		{ "-p hi", MODE_PLAN,
-		  "/opt/c/claude --setting-sources= --strict-mcp-config --permission-mode=plan -p hi " },
+		  "/opt/c/claude --setting-sources= --strict-mcp-config --permission-mode=plan " SPOKEN_WITH },
+		/* one that talks with a person keeps its words */
+		{ "hi --model x", MODE_CHAT,
+		  "/opt/c/claude --setting-sources= --strict-mcp-config --permission-mode=default hi --model x " },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		const struct seam_facts facts = { "/opt/c/claude", "/home/u", "/home/u" };
+		const struct seam_facts facts = { "/opt/c/claude", "/home/u", "/home/u", 1 };
 		OWN(request) struct run_request req;
 		OWN(seam) struct seam seam = { 0 };
 		struct err err = { 0 };
@@ -108,7 +135,7 @@ static void the_program_is_shown_with_what_it_needs_and_no_more(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		const struct seam_facts facts = { cases[i].program, "/home/u", "/home/u" };
+		const struct seam_facts facts = { cases[i].program, "/home/u", "/home/u", 1 };
 		OWN(request) struct run_request req;
 		OWN(seam) struct seam seam = { 0 };
 		struct err err = { 0 };
@@ -122,7 +149,7 @@ static void the_program_is_shown_with_what_it_needs_and_no_more(void **state)
 
 static void its_key_is_none_and_its_settings_are_in_the_private_home(void **state)
 {
-	const struct seam_facts facts = { "/opt/c/claude", "/home/u", "/home/u" };
+	const struct seam_facts facts = { "/opt/c/claude", "/home/u", "/home/u", 1 };
 	OWN(request) struct run_request req;
 	OWN(seam) struct seam seam = { 0 };
 	OWN(json) struct json *managed = NULL;
@@ -145,7 +172,7 @@ static void its_key_is_none_and_its_settings_are_in_the_private_home(void **stat
 
 static void an_agent_that_is_not_installed_is_told_as_that(void **state)
 {
-	const struct seam_facts facts = { NULL, "/home/u", "/home/u" };
+	const struct seam_facts facts = { NULL, "/home/u", "/home/u", 1 };
 	OWN(request) struct run_request req;
 	OWN(seam) struct seam seam = { 0 };
 	struct err err = { 0 };
@@ -159,7 +186,7 @@ static void an_agent_that_is_not_installed_is_told_as_that(void **state)
 
 static void a_plain_command_is_left_as_it_is(void **state)
 {
-	const struct seam_facts facts = { NULL, "/home/u", "/home/u" };
+	const struct seam_facts facts = { NULL, "/home/u", "/home/u", 1 };
 	OWN(request) struct run_request req;
 	OWN(seam) struct seam seam = { 0 };
 	struct err err = { 0 };
@@ -178,6 +205,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arguments_that_switch_mediation_off_are_refused),
+		cmocka_unit_test(variables_that_switch_mediation_off_are_refused),
 		cmocka_unit_test(ordinary_arguments_pass),
 		cmocka_unit_test(what_keeps_a_repository_out_is_added_once),
 		cmocka_unit_test(the_program_is_shown_with_what_it_needs_and_no_more),
