@@ -111,6 +111,7 @@ struct judge {
 	enum weight heaviest;
 	size_t len;		/* bytes of the line, or of the joined words */
 	unsigned int calls;		/* functions, loops and values entered */
+	unsigned int wraps;		/* programs that run another around */
 	unsigned int apart;		/* pipes and background jobs around */
 	const struct func *running[16];	/* functions entered */
 	size_t n_running;

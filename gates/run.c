@@ -129,17 +129,13 @@ static const struct func *find_function(const struct judge *j, const char *name)
 	return NULL;
 }
 
-void run_argv(struct judge *j, const struct args *argv)
+static void run_named(struct judge *j, const struct args *argv)
 {
-	const struct arg *name = argv->n ? &argv->v[0] : NULL;
+	const struct arg *name = &argv->v[0];
 	const struct program *row;
 	const struct func *f;
 	const char *base;
 
-	if (!name)
-		return;
-	if (!judge_step(j))
-		return;
 	if (!name->is_known || name->is_glob) {
 		judge_unknown(j, name->text, name, "is a command only the running shell knows");
 		return;
@@ -160,4 +156,16 @@ void run_argv(struct judge *j, const struct args *argv)
 	else if (!f)
 		judge_note(j, name, EFFECT_PROCESS_SPAWN, PLACE_NONE, base, CHANGES, "unknown program",
 			   "'%s' is a program whose effects are not known", base);
+}
+
+void run_argv(struct judge *j, const struct args *argv)
+{
+	if (!argv->n || !judge_step(j))
+		return;
+	if (++j->wraps > COMMAND_MAX_DEPTH)
+		judge_note(j, &argv->v[0], EFFECT_PROCESS_SPAWN, PLACE_NONE, NULL, REFUSED, "limit",
+			   "too many programs run one another");
+	else
+		run_named(j, argv);
+	j->wraps--;
 }

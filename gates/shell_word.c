@@ -287,15 +287,17 @@ static void backtick_part(struct builder *b, int flags)
 	struct reader *r = b->r;
 	struct part *p = add_part(b, PART_COMMAND, flags != 0);
 	size_t start = r->pos;
-	const char *close = memchr(r->s + start + 1, '`', r->end - start - 1);
+	size_t end = start + 1;
 	struct reader inner = *r;
 	struct bytes text = { 0 };
 	uint32_t *map;
 
-	if (!close)
+	while (end < r->end && r->s[end] != '`')
+		end += r->s[end] == '\\' ? 2 : 1;
+	if (end >= r->end)
 		shell_refuse(r, start, "a backtick without its end");
 	shell_deeper(r);
-	map = arena_alloc(r->arena, (r->end - start + 1) * sizeof(*map));
+	map = arena_alloc(r->arena, (end - start + 1) * sizeof(*map));
 	unescape_backticks(r, start, flags, &text, map);
 	inner.s = text.s ? text.s : "";
 	inner.pos = 0;

@@ -275,6 +275,22 @@ static void nesting_over_64_is_denied_quickly(void **state)
 	assert_true(clock() - start < 5 * CLOCKS_PER_SEC);
 }
 
+static void programs_that_run_programs_without_end_are_denied(void **state)
+{
+	static const char *const wrappers[] = {
+		"nice ", "env ", "xargs ", "command ", "timeout 5 ", "git -c alias.a='!", "bash -c '", "find . -exec ", "sudo ",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(wrappers); i++) {
+		OWN(mem) char *line = nested(wrappers[i], "ls", "", 8000);
+		OWN(verdict) struct verdict v;
+
+		assert_int_not_equal(decide(MODE_PLAN, line, &v), DECISION_ALLOW);
+	}
+	expect(MODE_PLAN, "nice env timeout 5 command ls", DECISION_ALLOW);
+}
+
 static void a_little_nesting_is_fine(void **state)
 {
 	OWN(mem) char *line = nested("echo $(", "ls", ")", 10);
@@ -459,6 +475,7 @@ int main(void)
 		cmocka_unit_test(what_only_the_shell_knows_shows_as_a_star),
 		cmocka_unit_test(a_line_over_128_kib_is_denied_unread),
 		cmocka_unit_test(nesting_over_64_is_denied_quickly),
+		cmocka_unit_test(programs_that_run_programs_without_end_are_denied),
 		cmocka_unit_test(a_little_nesting_is_fine),
 		cmocka_unit_test(a_thousand_commands_are_the_most),
 		cmocka_unit_test(functions_and_loops_cannot_make_a_verdict_slow),
