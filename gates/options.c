@@ -196,8 +196,10 @@ static void read_long(struct cursor *c, const char *name)
 		c->p->is_help = true;	/* most programs know these and do nothing else then */
 		return;
 	}
-	if (memchr(name, PLACE_HOLE, len) ||
-	    (!find_long(c->spec, name, len, &t) && !find_negated(c->spec, name, len, &t))) {
+	if (!memchr(name, PLACE_HOLE, len) && !find_long(c->spec, name, len, &t) &&
+	    find_negated(c->spec, name, len, &t))
+		return;		/* what it takes away was never there for us */
+	if (memchr(name, PLACE_HOLE, len) || !find_long(c->spec, name, len, &t)) {
 		unknown_option(c, c->argv->v[c->i].text);
 		return;
 	}

@@ -150,9 +150,9 @@ static const char sed_options[] =
 		"--unbuffered --zero-terminated";
 
 static const char awk_options[] =
-	"+ -bcCgkMnNOPrsStV -F:- -v:- -f:C -e:- -E:C -i:C -l:C -o?W -d?W -p?W -D?U -L? -W:U "
+	"+ -bcCgkMnNOPrsStV -F:- -v:- -f:C -e:- -E:C -i:C -l:C -o?U -d?U -p?U -D?U -L? -W:U "
 		"--field-separator:- --assign:- --file:C --exec:C --include:C --load:C --source:- "
-		"--pretty-print?W --dump-variables?W --profile?W --debug?U --sandbox --posix "
+		"--pretty-print?U --dump-variables?U --profile?U --debug?U --sandbox --posix "
 		"--re-interval --non-decimal-data --characters-as-bytes --csv --lint? --traditional "
 		"--bignum --optimize --gen-pot --use-lc-numeric";
 
