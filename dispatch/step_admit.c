@@ -85,11 +85,23 @@ static int check_whole(struct run *run, struct err *err)
 	return run_make_env(run, run->desk.place.home, &env, err) < 0 ? -1 : run_preview(run, &spec, err);
 }
 
+/* A sandbox that would fail at its first connection is refused before anything is made. */
+static int check_installed(const struct run *run, struct err *err)
+{
+	if (run->runner->backend == BACKEND_NONE || (run->desk.place.init && run->desk.place.data))
+		return 0;
+	if (!run->desk.place.init)
+		err_set(err, ERR_MISSING, 0, "cannot find agate-init near '%s'", run->desk.place.self);
+	else
+		err_set(err, ERR_MISSING, 0, "cannot find the lists of hosts near '%s'", run->desk.place.self);
+	return err_hint(err, "make install puts what agate needs where it looks");
+}
+
 static int choose_runner(struct run *run, struct err *err)
 {
 	const char *wish = sandbox_wish_name((enum sandbox_wish)run->req->sandbox);
 
-	if (runner_choose(wish, &run->runner, &run->runner_note, err) < 0)
+	if (runner_choose(wish, &run->runner, &run->runner_note, err) < 0 || check_installed(run, err) < 0)
 		return -1;
 	if (run->runner->backend == BACKEND_NONE || run->req->verbose)
 		say("%s", run->runner_note);
