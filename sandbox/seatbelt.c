@@ -330,8 +330,10 @@ static int put_names(const struct profile *p, const struct view *v, struct buf *
 		if (rests.v[i].rule->is_exception)
 			continue;
 		r = rest_regex(&rests.v[i], &rests, p->fold, &regex, &is_cut);
-		if (r < 0)
+		if (r < 0) {
+			*p->ret_rule = rests.v[i].rule->text;
 			return -1;
+		}
 		if (!r || strv_has(&seen, regex.data))
 			continue;
 		if (is_cut)
@@ -657,16 +659,19 @@ static int build(struct profile *p)
 int seatbelt_profile(const struct sandbox_spec *spec, int fold_case, struct buf *ret, struct err *err)
 {
 	OWN(buf) struct buf text = { 0 };
-	__attribute__((cleanup(own_profile))) struct profile p = { .spec = spec, .fold = fold_case, .to = &text };
+	const char *rule = NULL;
+	__attribute__((cleanup(own_profile))) struct profile p = { .spec = spec, .fold = fold_case, .to = &text,
+								    .ret_rule = &rule };
 
 	if (spec_check(spec, err) < 0)
 		return -1;
 	errno = 0;
 	if (build(&p) < 0) {
-		if (errno != E2BIG)
+		if (errno != E2BIG || !rule)
 			return err_set(err, ERR_NOMEM, 0, "out of memory");
-		err_set(err, ERR_LIMIT, 0, "a rule and its exceptions are too much for a Seatbelt profile");
-		return err_hint(err, "leave out exceptions: they are the rules that begin with '!'");
+		err_set(err, ERR_LIMIT, 0, "cannot say the rule '%s' without its exceptions in a Seatbelt profile: too long",
+			rule);
+		return err_hint(err, "leave out some exceptions: they are the rules behind it that begin with '!'");
 	}
 	return buf_add(ret, text.data, text.len) < 0 ? err_set(err, ERR_NOMEM, 0, "out of memory") : 0;
 }

@@ -3,6 +3,10 @@
  * left, since patterns mostly differ at their ends: "*" but not "*.sample" is a
  * short chain then. As soon as none of the patterns that must not match can
  * any more, what is left of the one that must is all there is to say.
+ *
+ * For "*" but not "test*" the other direction is the short one. It is the same
+ * with all tokens turned around, so what is said here of left and right, ends
+ * and beginnings, is meant for both.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +16,7 @@
 #include "sandbox/seatbelt_internal.h"
 
 #define MAX_TOKENS 255	/* a name has no more bytes */
+#define GOOD_SIZE 500	/* bytes: a longer expression is worth another try */
 
 /* Having read the end of a name. Without holes, to be compared as bytes. */
 struct state {
@@ -29,6 +34,7 @@ struct search {
 	size_t n_class;
 	struct state *state;
 	size_t n_state;
+	int is_forward;		/* tokens are turned around */
 	struct machine *m;	/* NULL: only asking whether there is a name */
 	int found;		/* there is */
 };
@@ -66,12 +72,24 @@ static void split_classes(struct search *s, const struct bits *by)
 	}
 }
 
+static void turn_around(struct glob *g)
+{
+	for (size_t i = 0; i < g->n / 2; i++) {
+		struct token t = g->t[i];
+
+		g->t[i] = g->t[g->n - 1 - i];
+		g->t[g->n - 1 - i] = t;
+	}
+}
+
 static int load_glob(struct search *s, struct glob *g, const struct name_part *part, int fold)
 {
 	if (glob_cut(g, part, fold) < 0)
 		return -1;
 	if (g->n > MAX_TOKENS)
 		return too_big();
+	if (s->is_forward)
+		turn_around(g);
 	for (size_t j = 0; j < g->n; j++)
 		if (!g->t[j].is_star)
 			split_classes(s, &g->t[j].set);
@@ -203,21 +221,32 @@ static int find_state(struct search *s, const struct state *at)
 	return (int)s->n_state++;
 }
 
-/* The beginning of the name, as far as it is left, then a byte of @last. */
-static int finish(struct search *s, size_t from, const struct state *to, const struct bits *last)
+/* The beginning of the name, as far as it is left to say. */
+static void add_rest(const struct search *s, struct buf *label, size_t left)
+{
+	if (!s->n_is)
+		buf_adds(label, "[^/]*");
+	else if (!s->is_forward)
+		regex_tokens(label, s->is[0].t, left);
+	else
+		while (left--)
+			regex_tokens(label, &s->is[0].t[left], 1);
+}
+
+/* A byte of @last, and then nothing but what is left. */
+static int finish(struct search *s, size_t from, size_t left, const struct bits *last)
 {
 	OWN(buf) struct buf label = { 0 };
 
 	s->found = 1;
 	if (!s->m)
 		return 0;
-	if (s->n_is)
-		regex_tokens(&label, s->is[0].t, to->left[0]);
-	else
-		buf_adds(&label, "[^/]*");
-	if (last)
+	if (s->is_forward)
 		regex_set(&label, last);
-	return label.failed ? -1 : machine_edge(s->m, machine_state(from), MACHINE_END, label.data ? label.data : "");
+	add_rest(s, &label, left);
+	if (!s->is_forward)
+		regex_set(&label, last);
+	return label.failed ? -1 : machine_edge(s->m, machine_state(from), MACHINE_END, label.data);
 }
 
 static int add_edge(struct search *s, size_t from, size_t to, const struct bits *bytes)
@@ -285,12 +314,9 @@ static int expand(struct search *s, size_t from)
 	for (size_t to = 0; to < s->n_state; to++)
 		if (!bits_empty(&edge[to]) && add_edge(s, from, to, &edge[to]) < 0)
 			return -1;
-	for (size_t left = 0; left <= MAX_TOKENS; left++) {
-		const struct state at = { .left = { (unsigned char)left } };
-
-		if (!bits_empty(&free_edge[left]) && finish(s, from, &at, &free_edge[left]) < 0)
+	for (size_t left = 0; left <= MAX_TOKENS; left++)
+		if (!bits_empty(&free_edge[left]) && finish(s, from, left, &free_edge[left]) < 0)
 			return -1;
-	}
 	return 0;
 }
 
@@ -311,21 +337,38 @@ static void own_machine(struct machine *m)
 	machine_done(m);
 }
 
-int atom_regex(const struct atom *a, struct buf *to)
+static int try_regex(const struct atom *a, int is_forward, struct buf *to)
 {
-	__attribute__((cleanup(own_search))) struct search *s = NULL;
+	__attribute__((cleanup(own_search))) struct search *s = calloc(1, sizeof(*s));
 	__attribute__((cleanup(own_machine))) struct machine m = { 0 };
 
-	if (!a->n_is && !a->n_isnt)
-		return buf_adds(to, "[^/]+") < 0 ? -1 : 1;
-	if (a->n_is == 1 && !a->n_isnt)
-		return regex_part(to, a->is[0], a->fold) < 0 ? -1 : 1;
-	s = calloc(1, sizeof(*s));
+	if (s)
+		s->is_forward = is_forward;
 	if (!s || begin(s, a) < 0 || machine_init(&m) < 0)
 		return -1;
+	m.is_forward = is_forward;
 	s->m = &m;
 	for (size_t i = 0; i < s->n_state; i++)
 		if (expand(s, i) < 0)
 			return -1;
 	return machine_regex(&m, to);
+}
+
+int atom_regex(const struct atom *a, struct buf *to)
+{
+	OWN(buf) struct buf back = { 0 };
+	OWN(buf) struct buf forward = { 0 };
+	int r, r_forward;
+
+	if (!a->n_is && !a->n_isnt)
+		return buf_adds(to, "[^/]+") < 0 ? -1 : 1;
+	if (a->n_is == 1 && !a->n_isnt)
+		return regex_part(to, a->is[0], a->fold) < 0 ? -1 : 1;
+	r = try_regex(a, 0, &back);
+	if (!r || (r > 0 && back.len <= GOOD_SIZE))
+		return buf_add(to, back.data, back.len) < 0 ? -1 : r;
+	r_forward = try_regex(a, 1, &forward);
+	if (r_forward > 0 && (r < 0 || forward.len < back.len))
+		return buf_add(to, forward.data, forward.len) < 0 ? -1 : 1;
+	return r < 0 || buf_add(to, back.data, back.len) < 0 ? -1 : r;
 }

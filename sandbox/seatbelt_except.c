@@ -12,6 +12,7 @@
 #include "sandbox/seatbelt_internal.h"
 
 #define MAX_ACTIVE 64	/* different parts to ask a name about at once */
+#define MAX_ANSWERS 2000	/* of one rule: each takes a moment */
 
 static int too_big(void)
 {
@@ -93,6 +94,7 @@ struct difference {
 		size_t left;	/* parts of the rule */
 	} state[MACHINE_MAX];
 	size_t n_state;
+	size_t n_answer;
 	struct machine m;
 };
 
@@ -262,6 +264,8 @@ static int answer(struct difference *d, size_t from, size_t left, const struct b
 	struct atom yes = *name, no = *name;
 	int can, need_not;
 
+	if (d->n_answer++ == MAX_ANSWERS)
+		return too_big();
 	if (i == q->n)
 		return read_name(d, from, left, at, q, name);
 	if (name->n_is == ATOM_MAX || name->n_isnt == ATOM_MAX)
@@ -293,7 +297,8 @@ static int expand(struct difference *d, size_t state)
 	any_depth = d->parts[left - 1].kind == NAME_ANY_DEPTH;
 	if (any_depth && go(d, from, left - 1, &at, "") < 0)
 		return -1;
-	if (!any_depth)
+	/* Any name will do for "*" too. */
+	if (!any_depth && (d->parts[left - 1].len != 1 || d->parts[left - 1].text[0] != '*'))
 		name.is[name.n_is++] = &d->parts[left - 1];
 	if (ask(d, &at, &q) < 0)
 		return -1;

@@ -85,11 +85,12 @@ int regex_parts(struct buf *to, const struct name_part *parts, size_t n, int fol
 /* --- seatbelt_machine.c --- */
 
 /*
- * An automaton with expressions on its edges. It reads from right to left: what
- * stands on the first edge is the end of the text. State 0 is the start, state 1
- * the end.
+ * An automaton with expressions on its edges. It reads from right to left, if not
+ * told otherwise: what stands on the first edge is the end of the text. State 0
+ * is the start, state 1 the end.
  */
 struct machine {
+	int is_forward;
 	size_t n;
 	size_t cap;
 	char **label;	/* cap times cap; NULL: no edge */
@@ -108,7 +109,7 @@ void machine_done(struct machine *m);
 
 /* --- seatbelt_atom.c --- */
 
-#define ATOM_MAX 20	/* patterns of each sort */
+#define ATOM_MAX 64	/* patterns of each sort */
 
 /* The names that match all of @is and none of @isnt; with nothing in @is, any name. */
 struct atom {
@@ -204,11 +205,12 @@ struct profile {
 	struct view *views;		/* outer before inner, by host path */
 	size_t n_views;
 	struct buf *to;
+	const char **ret_rule;		/* the one that was too much */
 };
 
 /* Filters gather in a buffer, so that no rule is made without any: it would match everything. */
 
-/* put_tree() - @rel ("" or "/a/b") below the view and all in it; @is_denial: also by other letter case, if that is folded */
+/* put_tree() - @rel ("" or "/a/b") below the view and all in it; @is_denial: in other letter case too, if folded */
 int put_tree(const struct profile *p, struct buf *filters, const struct view *v, const char *rel, int is_denial);
 /* put_regex() - what @regex matches below @rel of the view; @tail "$", or "(/|$)" for all in it as well */
 int put_regex(const struct profile *p, struct buf *filters, const struct view *v, const char *rel,

@@ -40,7 +40,7 @@ static char **edge(const struct machine *m, size_t from, size_t to)
 
 static int grow(struct machine *m)
 {
-	struct machine more = { .n = m->n, .cap = m->cap * 2 };
+	struct machine more = { .is_forward = m->is_forward, .n = m->n, .cap = m->cap * 2 };
 
 	more.label = calloc(more.cap * more.cap, sizeof(*more.label));
 	if (!more.label)
@@ -136,10 +136,10 @@ static int bypass_one(struct machine *m, size_t from, size_t k, size_t to)
 	const char *in = *edge(m, from, k), *out = *edge(m, k, to), *loop = *edge(m, k, k);
 	OWN(buf) struct buf r = { .max = MAX_LABEL };
 
-	buf_adds(&r, out);
+	buf_adds(&r, m->is_forward ? in : out);
 	if (loop && *loop)
 		buf_addf(&r, is_atom(loop) ? "%s*" : "(%s)*", loop);
-	buf_adds(&r, in);
+	buf_adds(&r, m->is_forward ? out : in);
 	if (r.failed)
 		return too_big();
 	return machine_edge(m, from, to, r.data ? r.data : "");

@@ -93,7 +93,7 @@ static int add_rest(struct rests *r, struct rest rest)
 	return 0;
 }
 
-/* One rest for each state from which there is a way on; behind a "**" that may match nothing there is no need for another. */
+/* One rest for each state from which there is a way on; none behind a "**" that may match nothing. */
 static int add_states(struct rests *r, const struct name_rule *rule, size_t index, uint64_t states)
 {
 	for (size_t i = 0; i < rule->n_parts; i++) {

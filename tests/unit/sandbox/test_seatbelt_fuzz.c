@@ -32,11 +32,12 @@ static unsigned int draw(unsigned int n)
 #define PICK(list) (list)[draw(ARRAY_LEN(list))]
 
 static const char *const rule_parts[] = {
-	"a", "b", "ab", "A", ".k", "x.k", "*.k", "*", "a*", "*a", "*b*", "?", "??", "[ab]", "[!a]", "[a-c]*", "?b", "*.*", "a.k",
-	"[^/]", "x*.k", "b[.]k", "*[!k]", "**", "**", "**", "\"", "\\", "*\\*", "+", "(a|b)", "a?*",
+	"a", "b", "ab", "A", ".k", "x.k", "*.k", "*", "a*", "*a", "*b*", "?", "??", "[ab]", "[!a]", "[a-c]*", "?b", "*.*",
+	"a.k", "[^/]", "x*.k", "b[.]k", "*[!k]", "**", "**", "**", "\"", "\\", "*\\*", "+", "(a|b)", "a?*",
 };
 static const char *const names[] = {
-	"a", "b", "ab", "aa", "A", ".k", "x.k", "a.k", "b.k", "c", "bb", "abc", "x", "K", "\"", "\\", "+", "a+", "(a|b)", "\n", "a\n",
+	"a", "b", "ab", "aa", "A", ".k", "x.k", "a.k", "b.k", "c", "bb", "abc", "x", "K", "\"", "\\", "+", "a+",
+	"(a|b)", "\n", "a\n",
 	"\xff", "b\xff", "\xc3\xa9", ".", "..", "^", "$", "a$",
 };
 
@@ -139,7 +140,7 @@ static size_t try_names(const struct sandbox_spec *spec, const char *host, const
 	if (!load(spec, fold, &p))
 		return 0;
 	lx_init(&lx, spec, fold);
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 150; i++) {
 		char path[256], inside[512];
 		int denied, is_head;
 
@@ -162,12 +163,14 @@ static size_t try_names(const struct sandbox_spec *spec, const char *host, const
 
 static void rules_and_exceptions_become_expressions_exactly(void **state)
 {
-	static const char *const places[][2] = { { "/h", "/h" }, { "/h/a.k", "/g" }, { "/h", "/a/b" }, { "/h", "/a" }, { "/tmp/h", "/tmp/h" } };
+	static const char *const places[][2] = {
+		{ "/h", "/h" }, { "/h/a.k", "/g" }, { "/h", "/a/b" }, { "/h", "/a" }, { "/tmp/h", "/tmp/h" },
+	};
 	size_t made = 0;
 
 	(void)state;
 	seed = 7;
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 80; i++) {
 		const char *const *place = places[draw(ARRAY_LEN(places))];
 		__attribute__((cleanup(own_spec))) struct sandbox_spec spec = { 0 };
 
@@ -177,7 +180,7 @@ static void rules_and_exceptions_become_expressions_exactly(void **state)
 		made += try_names(&spec, place[0], place[1], i % 2);
 	}
 	/* Too large is a reason, but not for much of this. */
-	assert_true(made > 290);
+	assert_true(made > 75);
 }
 
 /* --- binds, reads and the rest --- */
@@ -259,7 +262,7 @@ static size_t try_spec(const struct sandbox_spec *spec, int is_exact)
 	if (!load(spec, 0, &p))
 		return 0;
 	lx_init(&lx, spec, 0);
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 150; i++) {
 		char path[256], to[256];
 
 		make_path(path, PICK(hosts));
@@ -269,7 +272,9 @@ static size_t try_spec(const struct sandbox_spec *spec, int is_exact)
 		compare(is_exact, lx_creates(&lx, path, "SYMLINK"), sb_file(&p, "file-write-create", path, "SYMLINK"),
 			spec, "symlink", path);
 		compare(0, lx_writes(&lx, path), sb_file(&p, "file-write-create", path, "DIRECTORY"), spec, "mkdir", path);
-		compare(0, lx_reads(&lx, path), sb_file(&p, "process-exec", path, file), spec, "exec", path);
+		/* A pattern that allows reading opens no program in what is writable. */
+		compare(is_exact && !spec->allow_read.n, lx_executes(&lx, path), sb_file(&p, "process-exec", path, file),
+			spec, "exec", path);
 		compare(0, lx_unlinks(&lx, path), sb_file(&p, "file-write-unlink", path, file), spec, "unlink", path);
 		compare(0, lx_renames(&lx, path, to, file, NULL), sb_rename(&p, path, to, file), spec, "rename", path);
 	}
@@ -288,14 +293,14 @@ static void try_specs(int n, int may_overlap)
 		if (make_spec(&spec, may_overlap))
 			made += (int)try_spec(&spec, !may_overlap);
 	}
-	assert_true(made > 100);
+	assert_true(made > 25);
 }
 
 static void binds_reads_and_writes_are_decided_as_on_linux(void **state)
 {
 	(void)state;
 	seed = 11;
-	try_specs(400, 0);
+	try_specs(100, 0);
 }
 
 /* One host directory in view at two places: Linux takes the more open of them, a profile may be stricter. */
@@ -303,7 +308,7 @@ static void nothing_is_more_open_than_on_linux_whatever_the_binds(void **state)
 {
 	(void)state;
 	seed = 13;
-	try_specs(400, 1);
+	try_specs(100, 1);
 }
 
 int main(void)

@@ -186,6 +186,24 @@ static inline int lx_under(const char *path, const char *dir)
 	return path_under(a, b);
 }
 
+/* As lx_reads(), and not in a writable bind but below execGrantRoots, which Linux itself does not look at. */
+static inline int lx_executes(const struct lx *lx, const char *host)
+{
+	const struct strv *roots = &lx->spec->exec_grant_roots;
+	char guest[4096];
+
+	for (size_t i = 0; i < lx->spec->n_binds; i++) {
+		if (!lx_guest(lx, i, host, guest) || lx_read_denied(lx, guest))
+			continue;
+		if (!spec_bind_is_writable(lx->spec, &lx->spec->binds[i]))
+			return 1;
+		for (size_t k = 0; k < roots->n; k++)
+			if (path_under(guest, roots->v[k]) || lx_under(host, roots->v[k]))
+				return 1;
+	}
+	return lx_is_system(lx, host) && strcmp(host, "/") != 0 && !lx_read_denied(lx, host);
+}
+
 static inline int lx_protected(const struct lx *lx, const char *host)
 {
 	for (size_t i = 0; i < lx->spec->protected_paths.n; i++)
@@ -257,7 +275,8 @@ static inline int lx_creates(const struct lx *lx, const char *host, const char *
 {
 	char guest[4096];
 
-	return lx_writable(lx, host, guest) && !lx_holds_zone(lx, host, guest) && (strcmp(type, "SYMLINK") || !lx_heads(lx, guest));
+	return lx_writable(lx, host, guest) && !lx_holds_zone(lx, host, guest) &&
+		(strcmp(type, "SYMLINK") || !lx_heads(lx, guest));
 }
 
 static inline int lx_unlinks(const struct lx *lx, const char *host)
