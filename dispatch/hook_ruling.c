@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -9,6 +10,7 @@
 #include "dispatch/hook_event.h"
 #include "dispatch/hook_ruling.h"
 #include "dispatch/hook_world.h"
+#include "gates/redact.h"
 #include "gates/tool.h"
 
 /* The tools that are given a shell line. */
@@ -28,6 +30,36 @@ static void ask_for_network(struct verdict *v)
 	}
 }
 
+/* @text with its secrets masked, the caller's to free(); NULL out of memory. */
+static char *masked(const char *text, size_t *ret_n)
+{
+	struct buf b = { 0 };
+
+	buf_adds(&b, "");
+	if (redact_text(text, strlen(text), NULL, &b, ret_n) < 0)
+		buf_done(&b);
+	return b.data ? buf_steal(&b) : NULL;
+}
+
+/* In place: what does not fit, or cannot be masked, is not told. */
+static void mask(char *text, size_t size)
+{
+	size_t n;
+	OWN(mem) char *shown = masked(text, &n);
+
+	snprintf(text, size, "%s", shown ? shown : "(out of memory)");
+}
+
+static int make_line(const struct hook_event *ev, struct ruling *r)
+{
+	OWN(mem) char *line = tool_line(ev->tool, ev->input);
+	size_t n = 0;
+
+	r->line = line ? masked(line, &n) : NULL;
+	r->is_masked = n != 0;
+	return r->line ? 0 : -1;
+}
+
 static int by_gate(const struct ruling_facts *f, const struct hook_event *ev, struct ruling *r, struct err *err)
 {
 	const struct tool_request req = {
@@ -42,8 +74,7 @@ static int by_gate(const struct ruling_facts *f, const struct hook_event *ev, st
 		return -1;
 	if (f->ask_network)
 		ask_for_network(&r->verdict);
-	r->line = tool_line(ev->tool, ev->input);
-	if (!r->line || hook_event_digest(ev, r->mode, r->digest) < 0)
+	if (make_line(ev, r) < 0 || hook_event_digest(ev, r->mode, r->digest) < 0)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
 	return 0;
 }
@@ -59,6 +90,7 @@ static void by_rules(const struct ruling_facts *f, const struct hook_event *ev, 
 		.verdict = &r->verdict, .now_us = clock_wall_us(),
 	};
 	guard_judge(&r->request, &r->book.set, &r->result);
+	mask(r->result.reason, sizeof(r->result.reason));
 	if (!strcmp(r->result.gate, "guard"))
 		r->gate = "guard";
 	if (r->result.has_class && !strcmp(r->gate, "guard"))
@@ -94,7 +126,8 @@ struct judgement ruling_judgement(const struct ruling *r)
 	return (struct judgement){
 		.line = r->line, .mode = mode_name(r->mode), .verdict = decision_name(r->decision), .gate = r->gate,
 		.rule = or_null(r->result.name), .reason = or_null(r->result.reason),
-		.span_start = (int64_t)r->result.span_start, .span_end = (int64_t)r->result.span_end,
+		.span_start = r->is_masked ? 0 : (int64_t)r->result.span_start,
+		.span_end = r->is_masked ? 0 : (int64_t)r->result.span_end,
 		.digest = r->digest, .tool_use = r->tool_use, .classes = or_null(r->classes),
 	};
 }

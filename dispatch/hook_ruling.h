@@ -2,7 +2,8 @@
  * dispatch/hook_ruling.h - one tool call judged, with all that its record needs
  *
  * First by the tool gate, then by the rules that hold now: they may tighten, and
- * answer what the gate would ask about.
+ * answer what the gate would ask about. What is told and recorded of a call holds
+ * none of its secrets.
  */
 #ifndef DISPATCH_HOOK_RULING_H
 #define DISPATCH_HOOK_RULING_H
@@ -43,7 +44,8 @@ struct ruling {
 	struct guard_request request;	/* borrows from the event and the facts */
 	struct guard_result result;
 	const char *tool_use;		/* the event's; may be NULL */
-	char *line;			/* the call in one line */
+	char *line;			/* the call in one line, secrets masked */
+	int is_masked;			/* then spans would point elsewhere */
 	char classes[256];		/* of its effects: "fileDelete,gitPush"; may be empty */
 	char action[64];		/* of the refusal: "command-deny", "guard-gitPush" */
 	char digest[DIGEST_HEX_SIZE];

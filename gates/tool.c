@@ -310,6 +310,13 @@ void judge_leave_plan(struct call *c)
 			   mode_name(c->req->mode));
 }
 
+/* An answer nobody has given must not be taken for one. */
+void judge_question(struct call *c)
+{
+	if (c->req->is_held)
+		call_raise(c, DECISION_DENY, "tool", "nobody is here to answer: decide, or say at the end what has to be known");
+}
+
 /* --- for the record --- */
 
 char *tool_line(const char *tool, const struct json *input)

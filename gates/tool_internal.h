@@ -75,6 +75,6 @@ tool_judge judge_url;
 void host_of_effect(struct call *c, const struct effect *e);
 
 /* --- tool.c, for the table --- */
-tool_judge judge_shell, judge_agent, judge_monitor, judge_leave_plan;
+tool_judge judge_shell, judge_agent, judge_monitor, judge_leave_plan, judge_question;
 
 #endif

@@ -49,10 +49,11 @@ const struct tool_row tool_rows[] = {
 	ROW("Agent|Task", ALWAYS, .judge = judge_agent, .subject = "description", .may_lack_subject = true,
 	    .fields = "description prompt subagent_type model effort run_in_background resume name team_name mode isolation max_turns"),
 	ROW("ExitPlanMode", ALWAYS, .judge = judge_leave_plan),
+	ROW("AskUserQuestion", ALWAYS, .judge = judge_question),
 
 	/* --- the session's own book-keeping --- */
 	ROW("TodoWrite|TodoRead|TaskCreate|TaskGet|TaskList|TaskUpdate|TaskStop|TaskOutput|BashOutput|KillShell|"
-	    "KillBash|AgentOutputTool|ListAgents|SendMessage|TeamCreate|TeamDelete|EnterPlanMode|AskUserQuestion|"
+	    "KillBash|AgentOutputTool|ListAgents|SendMessage|TeamCreate|TeamDelete|EnterPlanMode|"
 	    "ToolSearch|StructuredOutput|ReportFindings|ReadNotifications|CronList|CronDelete|ScheduleWakeup|"
 	    "OfferChromeSetup|ShowOnboardingRolePicker", ALWAYS),
 

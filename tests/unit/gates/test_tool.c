@@ -209,6 +209,7 @@ static const struct row {
 	{ "Agent", "{\"description\":\"d\",\"prompt\":\"p\",\"isolation\":\"worktree\"}", "?ad" },
 	{ "Agent", "{\"description\":\"d\",\"prompt\":\"p\",\"isolation\":\"remote\"}", "ddd" },
 	{ "TodoWrite", "{\"todos\":[]}", "aaa" },
+	{ "AskUserQuestion", "{\"questions\":[]}", "ada" },
 	{ "TaskUpdate", "{\"taskId\":\"1\",\"whatever\":1}", "aaa" },
 	{ "ExitPlanMode", "{}", "aad-held" },
 	{ "Skill", "{\"skill\":\"x\"}", "?ad" },
