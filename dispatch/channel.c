@@ -65,7 +65,7 @@ static void no_memory(struct channel *ch)
 static void say(struct channel *ch, struct json *j)
 {
 	OWN(json) struct json *owned = j;
-	OWN(mem) char *text = j ? json_print(j) : NULL;
+	OWN(mem) char *text = owned ? json_print(owned) : NULL;
 
 	if (ch->phase == BROKEN || ch->phase == CLOSING)
 		return;

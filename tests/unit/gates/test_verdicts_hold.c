@@ -1,6 +1,6 @@
 /*
  * Verdicts held against behaviour: what plan mode allows is run, and the tree
- * before and after compared. timeout: 300
+ * before and after compared. timeout: 900
  *
  * Each line runs under bwrap, with a read-only root, a private home and /tmp,
  * the fixture repository writable at /home/u/proj, and no network. The fixture
