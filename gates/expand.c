@@ -731,6 +731,17 @@ void expand_arith_text(struct judge *j, const char *text, const struct arg *at)
 	}
 }
 
+/* $x and ${x:-1}, where nothing in the line sets x. */
+static bool is_from_environment(struct judge *j, const struct part *p)
+{
+	const char *word = p->arg ? word_literal(j->arena, p->arg) : "";
+
+	if (p->kind != PART_PARAM || p->index || p->op[0] == '!' || var_find(j, p->text) || is_shells_own(p->text) ||
+	    !shell_is_name(p->text, p->len))
+		return false;
+	return !*p->op || (strchr(":-=", p->op[0]) && word && strspn(word, "0123456789") == strlen(word));
+}
+
 void expand_arith(struct judge *j, const struct word *w)
 {
 	struct arg at = { .text = "", .start = w->start, .end = w->end };
@@ -749,7 +760,7 @@ void expand_arith(struct judge *j, const struct word *w)
 		value = expand_one(j, &word);
 		if (value.is_known)
 			expand_arith_text(j, value.text, &at);
-		else if (!value.is_number && !(p->kind == PART_PARAM && !var_find(j, p->text) && !*p->op))
+		else if (!value.is_number && !is_from_environment(j, p))
 			unsafe_value(j, p->kind == PART_PARAM ? p->text : "$(...)", &at);
 	}
 }

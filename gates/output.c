@@ -138,6 +138,34 @@ static enum value_kind path_part_output(struct judge *j, const struct words *w, 
 	return VALUE_KNOWN;
 }
 
+/* "seq 1 $n" prints digits, whatever n is, unless it is told what to put between. */
+static bool is_plain_seq(const struct words *w)
+{
+	for (size_t i = 1; i < w->n; i++)
+		if (w->v[i][0] == '-' && strcmp(w->v[i], "-w") && !isdigit((unsigned char)w->v[i][1]))
+			return false;
+	return w->all_known;
+}
+
+static bool prints_number(const struct words *w)
+{
+	const char *name = w->n ? w->v[0] : "", *last = w->n ? w->v[w->n - 1] : "";
+
+	if (!strcmp(name, "seq"))
+		return is_plain_seq(w);
+	if (!strcmp(name, "id"))
+		return has_word(w, "-u") || has_word(w, "-g");
+	if (!strcmp(name, "date"))
+		return last[0] == '+' && last[1] == '%' && strchr("sYmdHMSjuw", last[2]) && !last[3];
+	if (!strcmp(name, "stat"))
+		return has_word(w, "%s") || has_word(w, "--format=%s") || has_word(w, "%Y");
+	if (!strcmp(name, "tput"))
+		return has_word(w, "cols") || has_word(w, "lines");
+	if (in_list("grep rg egrep fgrep", name))
+		return has_word(w, "-c") || has_word(w, "--count");
+	return in_list("nproc getconf", name);
+}
+
 static enum value_kind simple_output(struct judge *j, const struct node *n, enum value_kind input,
 				     const char **ret_text)
 {
@@ -156,14 +184,11 @@ static enum value_kind simple_output(struct judge *j, const struct node *n, enum
 		return git_output(j, &w, ret_text);
 	if (in_list("basename dirname", name))
 		return path_part_output(j, &w, ret_text);
-	if (in_list("nproc getconf", name) ||
-	    (!strcmp(name, "id") && (has_word(&w, "-u") || has_word(&w, "-g"))) ||
-	    (!strcmp(name, "date") && has_word(&w, "+%s")) || (!strcmp(name, "grep") && has_word(&w, "-c")) ||
-	    (!strcmp(name, "rg") && has_word(&w, "-c")))
+	if (prints_number(&w))
 		return VALUE_NUMBER;
 	if (!strcmp(name, "wc") && w.n <= 2)
 		return VALUE_NUMBER;
-	if (in_list("find ls fd fdfind which realpath readlink seq mktemp date uname arch whoami hostname",
+	if (in_list("find ls fd fdfind which realpath readlink mktemp date uname arch whoami hostname",
 		    name) ||
 	    (in_list("rg grep egrep fgrep", name) &&
 	     (has_word(&w, "-l") || has_word(&w, "--files") || has_word(&w, "-rl") || has_word(&w, "-lr") ||

@@ -276,6 +276,16 @@ const struct program table_text[] = {
 		"subl|gedit|kate",
 	  .class = EFFECT_PROCESS_SPAWN, .weight = CHANGES, .why = EDITS },
 
+	/* looking code over, without running any of it */
+	ROW("shellcheck", "-axV -C? -e:- -f:- -i:- -o:- -P:L -s:- -S:- -W:- --check-sourced --color? "
+		"--include:- --exclude:- --format:- --norc --enable:- --source-path:L --shell:- "
+		"--severity:- --wiki-link-count:- --external-sources --list-optional", "R*"),
+	ROW("clang-format", "-i!I -n --assume-filename:- --cursor:- --dry-run --dump-config "
+		"--fallback-style:- --ferror-limit:- --files:R --length:- --lines:- --offset:- "
+		"--output-replacements-xml --sort-includes --style:- --verbose --Werror --Wno-error:-",
+	    "R*"),
+	ROW("gofmt", "-dels -w!I -r:- --cpuprofile:W", "R*"),
+
 	/* packing */
 	{ .name = "tar|gtar|bsdtar", .check = check_tar },
 	ROW("gzip|gunzip|bzip2|bunzip2|xz|unxz|lzma|unlzma|zstd|unzstd|lz4|unlz4|pigz|lzip|brotli",
