@@ -11,8 +11,6 @@
 #include "gates/judge.h"
 #include "gates/shell_internal.h"
 
-#define MAX_BRACES 256u
-
 /* --- variables --- */
 
 const struct var *var_find(const struct judge *j, const char *name)
@@ -24,7 +22,7 @@ const struct var *var_find(const struct judge *j, const char *name)
 }
 
 /* The shell sets these itself, whatever a line puts in them. */
-static bool is_shells_own(const char *name)
+bool var_is_shells_own(const char *name)
 {
 	static const char *const names[] = {
 		"_", "PWD", "OLDPWD", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "FUNCNAME", "DIRSTACK",
@@ -46,7 +44,7 @@ static struct var *var_push(struct judge *j, const char *name, enum value_kind k
 	v->name = name;
 	v->kind = kind;
 	v->is_readonly = old && old->is_readonly;
-	if ((v->is_readonly || is_shells_own(name)) && kind != VALUE_NUMBER)
+	if ((v->is_readonly || var_is_shells_own(name)) && kind != VALUE_NUMBER)
 		v->kind = VALUE_UNKNOWN;
 	v->value = "";
 	v->next = (struct var *)j->sh.vars;
@@ -299,7 +297,7 @@ static void plain_param(struct field *f, const struct part *p)
 		add_value(f, j->sh.cwd, p->quoted);
 	else if (is_number_name(name))
 		add_unknown(f, VALUE_NUMBER, p->quoted);
-	else if (strchr("@*0123456789_", name[0]) || is_shells_own(name))
+	else if (strchr("@*0123456789_", name[0]) || var_is_shells_own(name))
 		add_unknown(f, VALUE_UNKNOWN, p->quoted && strcmp(name, "@") != 0);
 	else
 		add_environment(f, p->quoted);
@@ -462,169 +460,6 @@ static void add_parts(struct field *f, const struct part *parts)
 	}
 }
 
-/* --- braces --- */
-
-/* Parts with unquoted "{", "," and "}" standing alone, so that they can be matched up. */
-static struct part *isolate_braces(struct arena *a, const struct part *parts)
-{
-	struct part *first = NULL, **tail = &first;
-
-	for (; parts; parts = parts->next) {
-		const char *s = parts->text;
-		size_t left = parts->kind == PART_TEXT && !parts->quoted ? parts->len : 0;
-
-		if (!left) {
-			*tail = ARENA_NEW(a, struct part);
-			**tail = *parts;
-			(*tail)->next = NULL;
-			tail = &(*tail)->next;
-		}
-		while (left) {
-			size_t n = strcspn(s, "{,}");
-
-			n = n ? n : 1;
-			*tail = ARENA_NEW(a, struct part);
-			**tail = *parts;
-			(*tail)->text = arena_dup(a, s, n);
-			(*tail)->len = n;
-			(*tail)->next = NULL;
-			tail = &(*tail)->next;
-			s += n;
-			left -= n;
-		}
-	}
-	return first;
-}
-
-static bool is_brace(const struct part *p, char c)
-{
-	return p->kind == PART_TEXT && !p->quoted && p->len == 1 && p->text[0] == c;
-}
-
-/* The "}" that ends the "{" at @open, if a comma stands between at its level, or a range. */
-static const struct part *brace_end(const struct part *open)
-{
-	const struct part *inner = open->next;
-	bool has_comma = false;
-	int depth = 0;
-
-	for (const struct part *p = open; p; p = p->next) {
-		depth += is_brace(p, '{') ? 1 : is_brace(p, '}') ? -1 : 0;
-		has_comma |= depth == 1 && is_brace(p, ',');
-		if (depth)
-			continue;
-		if (!has_comma &&
-		    !(inner && inner->next == p && inner->kind == PART_TEXT && strstr(inner->text, "..")))
-			return NULL;
-		return p;
-	}
-	return NULL;
-}
-
-static struct part *copy_until(struct arena *a, const struct part *p, const struct part *end,
-			       struct part *rest)
-{
-	struct part *first = NULL, **tail = &first;
-
-	for (; p && p != end; p = p->next) {
-		*tail = ARENA_NEW(a, struct part);
-		**tail = *p;
-		(*tail)->next = NULL;
-		tail = &(*tail)->next;
-	}
-	*tail = rest;
-	return first;
-}
-
-struct braces {
-	struct judge *j;
-	const struct word *w;
-	struct part **v;	/* the words found */
-	size_t n;
-};
-
-static void brace_words(struct braces *b, struct part *parts, unsigned int depth);
-
-static struct part *range_item(struct braces *b, long at, bool is_char, struct part *rest)
-{
-	struct part *p = ARENA_NEW(b->j->arena, struct part);
-
-	p->op = "";
-	p->quoted = true;
-	p->text = is_char ? arena_printf(b->j->arena, "%c", (int)at) : arena_printf(b->j->arena, "%ld", at);
-	p->len = strlen(p->text);
-	p->next = rest;
-	return p;
-}
-
-/* {1..9}, {a..e}; false when it is none. A long one is cut: what matters are its kind and its ends. */
-static bool brace_range(struct braces *b, struct part *parts, const struct part *open, const struct part *end,
-			unsigned int depth)
-{
-	const char *s = open->next->text, *dots = strstr(s, "..");
-	bool is_char =
-		isalpha((unsigned char)s[0]) && dots == s + 1 && isalpha((unsigned char)dots[2]) && !dots[3];
-	char *stop;
-	long from = is_char ? s[0] : strtol(s, &stop, 10), to, step;
-
-	if (!is_char && (stop != dots || stop == s))
-		return false;
-	to = is_char ? dots[2] : strtol(dots + 2, &stop, 10);
-	if (!is_char && *stop && strncmp(stop, "..", 2))
-		return false;
-	step = from <= to ? 1 : -1;
-	for (long at = from; b->n < MAX_BRACES; at += step) {
-		struct part *rest = copy_until(b->j->arena, end->next, NULL, NULL);
-
-		brace_words(b, copy_until(b->j->arena, parts, open, range_item(b, at, is_char, rest)),
-			    depth + 1);
-		if (at == to)
-			break;
-	}
-	return true;
-}
-
-static void brace_words(struct braces *b, struct part *parts, unsigned int depth)
-{
-	struct arena *a = b->j->arena;
-	const struct part *open, *end = NULL, *item;
-	int level = 0;
-
-	for (open = parts; open; open = open->next)
-		if (is_brace(open, '{') && (end = brace_end(open)))
-			break;
-	if (b->n >= MAX_BRACES || depth > 16)
-		return;
-	if (!open) {
-		b->v[b->n++] = parts;
-		return;
-	}
-	if (open->next->next == end && strstr(open->next->text, "..") &&
-	    brace_range(b, parts, open, end, depth))
-		return;
-	item = open->next;
-	for (const struct part *p = open->next;; p = p->next) {
-		level += is_brace(p, '{') ? 1 : 0;
-		if ((p == end || is_brace(p, ',')) && !level) {
-			struct part *rest = copy_until(a, end->next, NULL, NULL);
-
-			brace_words(b, copy_until(a, parts, open, copy_until(a, item, p, rest)), depth + 1);
-			item = p->next;
-		}
-		if (p == end)
-			break;
-		level -= is_brace(p, '}') ? 1 : 0;
-	}
-}
-
-static bool may_have_braces(const struct word *w)
-{
-	for (const struct part *p = w->parts; p; p = p->next)
-		if (p->kind == PART_TEXT && !p->quoted && memchr(p->text, '{', p->len))
-			return true;
-	return false;
-}
-
 /* --- whole words --- */
 
 static void expand_parts(struct judge *j, const struct word *w, const struct part *parts, struct args *ret)
@@ -639,14 +474,13 @@ static void expand_parts(struct judge *j, const struct word *w, const struct par
 void expand_words(struct judge *j, const struct word *list, struct args *ret)
 {
 	for (const struct word *w = list; w; w = w->next) {
-		if (may_have_braces(w)) {
-			struct braces b = { .j = j, .w = w };
+		if (brace_may(w)) {
+			struct part **v = arena_alloc(j->arena, BRACE_MAX * sizeof(*v));
+			size_t n = brace_expand(j, w, v);
 
-			b.v = arena_alloc(j->arena, MAX_BRACES * sizeof(struct part *));
-			brace_words(&b, isolate_braces(j->arena, w->parts), 0);
-			for (size_t i = 0; i < b.n; i++)
-				expand_parts(j, w, b.v[i], ret);
-			if (b.n >= MAX_BRACES)
+			for (size_t i = 0; i < n; i++)
+				expand_parts(j, w, v[i], ret);
+			if (n >= BRACE_MAX)
 				args_add(j, ret, (struct arg){ .text = "\001", .may_split = true,
 							       .start = w->start, .end = w->end });
 		} else {
@@ -670,97 +504,4 @@ struct arg expand_one(struct judge *j, const struct word *w)
 		return out.v[0];
 	/* "$@" and arrays: joined somehow. */
 	return (struct arg){ .text = "\001", .start = w->start, .end = w->end };
-}
-
-/* --- arithmetic --- */
-
-static void unsafe_value(struct judge *j, const char *name, const struct arg *at)
-{
-	judge_unknown(j, name, at, "is used as arithmetic, where a value such as a[$(cmd)] runs commands");
-}
-
-static void check_name(struct judge *j, const char *name, const struct arg *at)
-{
-	const struct var *v = var_find(j, name);
-
-	if (!v || v->kind == VALUE_NUMBER || v->kind == VALUE_ASSOC)
-		return;
-	/* A known value is read in its turn; cut it short at names, which could go in circles. */
-	if (v->kind == VALUE_KNOWN && !strpbrk(v->value, "$`[") && j->calls < 32) {
-		j->calls++;
-		if (*v->value && strcmp(v->value, name))
-			expand_arith_text(j, v->value, at);
-		j->calls--;
-	} else {
-		unsafe_value(j, name, at);
-	}
-}
-
-/* An operator that writes to the name before it. */
-static bool is_assignment(const char *s)
-{
-	s += strspn(s, " \t\n");
-	if (!strncmp(s, "++", 2) || !strncmp(s, "--", 2))
-		return true;
-	if (s[0] == '=' && s[1] != '=')
-		return true;
-	return *s && strchr("+-*/%&|^", *s) && s[1] == '=';
-}
-
-void expand_arith_text(struct judge *j, const char *text, const struct arg *at)
-{
-	for (const char *s = text; *s;) {
-		size_t n = 0;
-
-		while (s[n] == '_' || ((unsigned char)s[n] < 128 && isalnum((unsigned char)s[n])))
-			n++;
-		if (n && !isdigit((unsigned char)*s)) {
-			const char *name = arena_dup(j->arena, s, n);
-
-			if (is_assignment(s + n)) {
-				var_fetched(j, name, at);
-				var_set(j, name, VALUE_NUMBER, "");
-			} else {
-				check_name(j, name, at);
-			}
-		} else if (*s == '`' || (*s == '$' && s[1] == '(')) {
-			unsafe_value(j, text, at);
-			return;
-		}
-		s += n ? n : 1;
-	}
-}
-
-/* $x and ${x:-1}, where nothing in the line sets x. */
-static bool is_from_environment(struct judge *j, const struct part *p)
-{
-	const char *word = p->arg ? word_literal(j->arena, p->arg) : "";
-
-	if (p->kind != PART_PARAM || p->index || p->op[0] == '!' || var_find(j, p->text) || is_shells_own(p->text) ||
-	    !shell_is_name(p->text, p->len))
-		return false;
-	return !*p->op || (strchr(":-=", p->op[0]) && word && strspn(word, "0123456789") == strlen(word));
-}
-
-void expand_arith(struct judge *j, const struct word *w)
-{
-	struct arg at = { .text = "", .start = w->start, .end = w->end };
-
-	for (const struct part *p = w->parts; p; p = p->next) {
-		struct part alone = *p;
-		struct word word = { .parts = &alone, .start = w->start, .end = w->end };
-		struct arg value;
-
-		if (p->kind == PART_TEXT) {
-			expand_arith_text(j, p->text, &at);
-			continue;
-		}
-		alone.next = NULL;
-		alone.quoted = true;
-		value = expand_one(j, &word);
-		if (value.is_known)
-			expand_arith_text(j, value.text, &at);
-		else if (!value.is_number && !is_from_environment(j, p))
-			unsafe_value(j, p->kind == PART_PARAM ? p->text : "$(...)", &at);
-	}
 }

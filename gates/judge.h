@@ -3,6 +3,8 @@
  *
  *	walk.c		commands in the order they could run, and what the shell knows by then
  *	expand.c	words become arguments: variables, braces, "~", globs
+ *	braces.c	a{b,c} as the words it is
+ *	arith.c		what arithmetic reads and sets
  *	output.c	what a substitution or a pipe will hold, where that can be told
  *	env.c		variables that make programs do things
  *	run.c		an argument vector: wrappers, built-ins, functions, programs
@@ -156,8 +158,6 @@ void walk_function(struct judge *j, const struct func *f, const struct args *arg
 /* --- expand.c --- */
 void expand_words(struct judge *j, const struct word *list, struct args *ret);
 struct arg expand_one(struct judge *j, const struct word *w);	/* no splitting, no braces */
-void expand_arith(struct judge *j, const struct word *w);
-void expand_arith_text(struct judge *j, const char *text, const struct arg *at);
 const struct var *var_find(const struct judge *j, const char *name);
 void var_set(struct judge *j, const char *name, enum value_kind kind, const char *value);
 void var_set_arg(struct judge *j, const char *name, const struct arg *a);
@@ -165,6 +165,17 @@ void var_set_list(struct judge *j, const char *name, const struct args *items);
 /* var_fetched() - a command put something into it; weighed as an assignment, too */
 void var_fetched(struct judge *j, const char *name, const struct arg *at);
 void var_readonly(struct judge *j, const char *name);
+bool var_is_shells_own(const char *name);	/* set by the shell itself, whatever a line puts in it */
+
+/* --- braces.c --- */
+#define BRACE_MAX 256u		/* words that one is made into at most; the rest are not known */
+bool brace_may(const struct word *w);	/* there could be braces in it */
+/* brace_expand() - the parts of each word it stands for; how many */
+size_t brace_expand(struct judge *j, const struct word *w, struct part *v[BRACE_MAX]);
+
+/* --- arith.c --- */
+void expand_arith(struct judge *j, const struct word *w);
+void expand_arith_text(struct judge *j, const char *text, const struct arg *at);
 
 /* --- output.c --- */
 /**
