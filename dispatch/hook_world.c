@@ -97,10 +97,37 @@ static int add_literal(struct strv *to, const char *path)
 	return rule ? strv_add(to, rule) : -1;
 }
 
-/* Written by hand ("$XDG_CONFIG_HOME/agate"), but the same for who wants to change what judges them. */
-static int add_own(const struct place *place, struct strv *deny_write, struct strv *deny_read)
+/* What judges it is not the agent's to see or change: the state as a whole, or, around a run's workspace, its records. */
+static int add_own(const struct place *place, const char *workspace, struct strv *deny_write, struct strv *deny_read)
 {
-	return add_literal(deny_read, place->state) < 0 ? -1 : add_literal(deny_write, "/etc/agate");
+	static const char *const records[] = { "agate.db", "agate.db-wal", "agate.db-shm", "agate.db.lock", "originals" };
+
+	if (add_literal(deny_write, "/etc/agate") < 0)
+		return -1;
+	if (!path_under(workspace, place->state))
+		return add_literal(deny_read, place->state);
+	for (size_t i = 0; i < ARRAY_LEN(records); i++) {
+		OWN(mem) char *path = path_join(place->state, records[i]);
+
+		if (!path || add_literal(deny_read, path) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* A rule for a directory around the workspace would close the workspace itself. */
+static void drop_around(struct strv *rules, const char *workspace)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < rules->n; i++)
+		if (rules->v[i][0] == '/' && path_under(workspace, rules->v[i]))
+			free(rules->v[i]);
+		else
+			rules->v[kept++] = rules->v[i];
+	rules->n = kept;
+	if (rules->v)
+		rules->v[kept] = NULL;
 }
 
 int hook_world_standard(struct hook_world *w, const struct place *place, const char *workspace, struct err *err)
@@ -111,8 +138,10 @@ int hook_world_standard(struct hook_world *w, const struct place *place, const c
 
 	if (!gitdir || policy_standard_denies(&deny_write) < 0 || policy_git_dir(gitdir, &deny_write) < 0 ||
 	    policy_home_writes(place->home, &deny_write) < 0 || policy_home_secrets(place->home, &deny_read) < 0 ||
-	    add_own(place, &deny_write, &deny_read) < 0)
+	    add_own(place, workspace, &deny_write, &deny_read) < 0)
 		return no_memory(err);
+	drop_around(&deny_write, workspace);
+	drop_around(&deny_read, workspace);
 	return hook_world_rules(w, &deny_write, &deny_read, err);
 }
 

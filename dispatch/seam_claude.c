@@ -236,7 +236,9 @@ int claude_make(const struct run_request *req, const struct seam_facts *facts, s
 		err_set(err, ERR_NOTFOUND, 0, "no such command: '%s'", req->command.v[0]);
 		return err_hint(err, "install it with: npm install -g @anthropic-ai/claude-code");
 	}
-	if (channel_args((const char *const *)req->command.v + 1, facts->is_terminal, &ret->channel, err) < 0)
+	/* What the gates will deny is theirs to tell of. */
+	if (channel_args((const char *const *)req->command.v + 1, facts->is_terminal, &ret->channel, err) < 0 &&
+	    check_channel(req, NULL) == 0)
 		return -1;
 	root = program_root(facts->program);
 	ret->managed = managed_settings(names_servers(req));
