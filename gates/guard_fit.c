@@ -35,12 +35,17 @@ void guard_open(struct guard *g, struct arena *a, const struct guard_request *re
 	*g = (struct guard){ .arena = a, .req = req, .text = text };
 	g->line_req = (struct command_request){ .line = req->line, .len = req->len, .mode = MODE_PLAN,
 						.workspace = req->root, .cwd = req->cwd, .home = req->home };
-	if (req->argv || req->line) {
-		g->line = guard_line_read(a, &g->line_req, req->argv);
-		g->harmless = arena_alloc(a, g->line->plain.n + 1);
-		memset(g->harmless, -1, g->line->plain.n + 1);
-	}
 	take_effects(g);
+}
+
+const struct guard_line *guard_line_of(struct guard *g)
+{
+	if (g->line || !(g->req->argv || g->req->line))
+		return g->line;
+	g->line = guard_line_read(g->arena, &g->line_req, g->req->argv);
+	g->harmless = arena_alloc(g->arena, g->line->plain.n + 1);
+	memset(g->harmless, -1, g->line->plain.n + 1);
+	return g->line;
 }
 
 bool item_is_read(const struct item *it)
@@ -206,8 +211,10 @@ static enum tri refs_fit(struct guard *g, const struct rule *r, const struct ite
 {
 	struct values values = { 0 };
 
-	for (size_t i = 0; g->line && it->class == EFFECT_GIT_PUSH && i < g->line->refs.n; i++)
-		add_value(g, &values, g->line->refs.v[i].is_known ? g->line->refs.v[i].text : NULL, true);
+	const struct guard_line *line = it->class == EFFECT_GIT_PUSH ? guard_line_of(g) : NULL;
+
+	for (size_t i = 0; line && i < line->refs.n; i++)
+		add_value(g, &values, line->refs.v[i].is_known ? line->refs.v[i].text : NULL, true);
 	return values_fit(g, r, RULE_REFS, match_ref, &values);
 }
 
@@ -238,12 +245,13 @@ static bool host_of(struct guard *g, const char *text, struct value *ret)
 }
 
 /* The smallest command of the line that @it stands in, or NULL. */
-static const struct guard_command *command_around(const struct guard *g, const struct item *it)
+static const struct guard_command *command_around(struct guard *g, const struct item *it)
 {
+	const struct guard_line *line = guard_line_of(g);
 	const struct guard_command *best = NULL;
 
-	for (size_t i = 0; g->line && i < g->line->all.n; i++) {
-		const struct guard_command *c = &g->line->all.v[i];
+	for (size_t i = 0; line && i < line->all.n; i++) {
+		const struct guard_command *c = &line->all.v[i];
 
 		if (c->start <= it->start && c->end >= it->end && (!best || c->end - c->start < best->end - best->start))
 			best = c;
@@ -274,12 +282,13 @@ static void hosts_beside(struct guard *g, const struct item *it, struct values *
 
 static enum tri hosts_fit(struct guard *g, const struct rule *r, const struct item *it)
 {
+	const struct guard_line *line = it->class == EFFECT_GIT_PUSH ? guard_line_of(g) : NULL;
 	struct values values = { 0 };
 	struct value v;
 
 	if (it->class == EFFECT_GIT_PUSH) {
-		for (size_t i = 0; g->line && i < g->line->remotes.n; i++) {
-			const struct arg *a = &g->line->remotes.v[i];
+		for (size_t i = 0; line && i < line->remotes.n; i++) {
+			const struct arg *a = &line->remotes.v[i];
 			bool is_host = a->is_known && host_of(g, a->text, &v);
 
 			add_value(g, &values, is_host ? v.text : NULL, true);
@@ -297,7 +306,7 @@ static enum tri hosts_fit(struct guard *g, const struct rule *r, const struct it
 /* cd within the workspace, and what the mode that only looks allows. */
 bool guard_is_harmless(struct guard *g, size_t i)
 {
-	const struct args *argv = &g->line->plain.v[i].argv;
+	const struct args *argv = &guard_line_of(g)->plain.v[i].argv;
 	OWN(verdict) struct verdict v = { 0 };
 	const char **words;
 
@@ -350,14 +359,14 @@ static enum tri command_hit(const struct rule *r, const struct guard_command *c,
 	return hit;
 }
 
-static enum tri commands_hit(const struct guard *g, const struct rule *r)
+static enum tri commands_hit(const struct guard_line *line, const struct rule *r)
 {
 	bool wanted = has_wanted(r);
 	/* "anything but" is about what is written; a wrapper around it is not another command. */
-	const struct guard_commands *list = wanted || g->line->doubt ? &g->line->all : &g->line->plain;
-	enum tri hit = g->line->is_cut ? TRI_MAYBE : TRI_NO;
+	const struct guard_commands *list = wanted || line->doubt ? &line->all : &line->plain;
+	enum tri hit = line->is_cut ? TRI_MAYBE : TRI_NO;
 
-	if (g->line->unreadable)
+	if (line->unreadable)
 		return TRI_MAYBE;
 	for (size_t i = 0; i < list->n && hit != TRI_YES; i++)
 		hit = tri_or(hit, command_hit(r, &list->v[i], wanted));
@@ -376,7 +385,7 @@ static bool covers_one(struct guard *g, const struct rule *r, const struct guard
 /* Is all that runs either meant, plainly, or harmless - and nothing of it left out? */
 static enum tri commands_cover(struct guard *g, const struct rule *r)
 {
-	const struct guard_line *line = g->line;
+	const struct guard_line *line = guard_line_of(g);
 	bool wanted = has_wanted(r);
 	size_t covered = 0;
 
@@ -397,9 +406,11 @@ static enum tri commands_cover(struct guard *g, const struct rule *r)
 
 static enum tri commands_fit(struct guard *g, const struct rule *r)
 {
-	if (!g->line)
+	const struct guard_line *line = guard_line_of(g);
+
+	if (!line)
 		return TRI_NO;
-	return r->decision == DECISION_ALLOW ? commands_cover(g, r) : commands_hit(g, r);
+	return r->decision == DECISION_ALLOW ? commands_cover(g, r) : commands_hit(line, r);
 }
 
 /* --- the rest --- */
@@ -504,15 +515,18 @@ static enum tri lists_fit(struct guard *g, const struct rule *r, const struct it
 	return all;
 }
 
-static size_t things_of(const struct guard *g, const struct item *it, bool *ret_is_sure)
+static size_t things_of(struct guard *g, const struct item *it, bool *ret_is_sure)
 {
+	const struct guard_line *line;
+
 	if (it->is_any || (it->subject && strpbrk(it->subject, "*?[\001")) || it->place == PLACE_UNKNOWN)
 		*ret_is_sure = false;
 	if (it->class != EFFECT_GIT_PUSH)
 		return 1;
-	for (size_t i = 0; g->line && i < g->line->refs.n; i++)
-		*ret_is_sure &= g->line->refs.v[i].is_known;
-	return g->line ? g->line->refs.n : 1;
+	line = guard_line_of(g);
+	for (size_t i = 0; line && i < line->refs.n; i++)
+		*ret_is_sure &= line->refs.v[i].is_known;
+	return line ? line->refs.n : 1;
 }
 
 static enum tri count_fit(struct guard *g, const struct rule *r)
@@ -554,8 +568,8 @@ static void no_fit(struct guard *g, const struct item *it, enum rule_list l, str
 {
 	const char *what = l == RULE_LIST_NUM ? "maxCount" : rule_list_name(l);
 
-	if (l == RULE_COMMANDS && g->line && g->line->doubt)
-		snprintf(ret->why, sizeof(ret->why), "commands: the line holds %s", g->line->doubt);
+	if (l == RULE_COMMANDS && guard_line_of(g) && guard_line_of(g)->doubt)
+		snprintf(ret->why, sizeof(ret->why), "commands: the line holds %s", guard_line_of(g)->doubt);
 	else
 		snprintf(ret->why, sizeof(ret->why), "%s: no fit for %s", what, item_words(g, it));
 }

@@ -23,7 +23,7 @@ struct guard {
 	struct arena *arena;
 	const struct guard_request *req;
 	struct command_request line_req;
-	struct guard_line *line;	/* NULL: the act is no command */
+	struct guard_line *line;	/* once somebody asked for it: guard_line_of() */
 	const char *text;		/* of the line, or of the words with quotes; NULL: no command */
 	signed char *harmless;		/* for each plain command: -1 not looked at */
 	struct item *items;		/* the call first */
@@ -38,6 +38,9 @@ struct fit {
 
 /* guard_open() - take the request apart; @text: see struct guard, borrowed */
 void guard_open(struct guard *g, struct arena *a, const struct guard_request *req, const char *text);
+
+/* guard_line_of() - the command taken apart, when that is needed first; NULL: the act is no command */
+const struct guard_line *guard_line_of(struct guard *g);
 
 /* guard_fit() - always fills *ret; counts of things are made over all of @g's items */
 void guard_fit(struct guard *g, const struct rule *r, const struct item *it, struct fit *ret);

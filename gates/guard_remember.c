@@ -175,7 +175,7 @@ static int add_prefix(struct making *m, const struct args *argv)
 
 static int make_prefix(struct making *m)
 {
-	const struct guard_line *line = m->g.line;
+	const struct guard_line *line = guard_line_of(&m->g);
 
 	if (!line)
 		return cannot(m, "it is no command, and has no words");
@@ -208,7 +208,7 @@ static int add_directory(struct making *m, const struct item *it)
 /* "release/1.0" stands for "release/" and all below; "main" for itself. */
 static int add_refs(struct making *m)
 {
-	const struct args *refs = &m->g.line->refs;
+	const struct args *refs = &guard_line_of(&m->g)->refs;
 
 	for (size_t i = 0; i < refs->n; i++) {
 		const char *ref = refs->v[i].text, *slash;
@@ -234,7 +234,7 @@ static int make_dir(struct making *m)
 	unsigned int classes = m->asked->classes;
 
 	m->rule->classes = classes;
-	if (classes == 1u << EFFECT_GIT_PUSH && m->g.line)
+	if (classes == 1u << EFFECT_GIT_PUSH && guard_line_of(&m->g))
 		return add_refs(m);
 	if (!classes || classes & ~path_classes)
 		return cannot(m, "not all it does is about paths");

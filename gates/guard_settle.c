@@ -102,6 +102,7 @@ static const struct rule *all_of_class_allowed(const struct judging *d, const st
 const struct rule *guard_settles(struct judging *d)
 {
 	const struct verdict *v = d->g.req->verdict;
+	const struct guard_line *line;
 	const struct rule *by;
 	struct judge *j;
 	size_t n = 0;
@@ -109,7 +110,8 @@ const struct rule *guard_settles(struct judging *d)
 	if (d->results[0].is_allowed)
 		return d->results[0].rule;	/* the call itself */
 	by = all_allowed(d);
-	if (by || !d->g.line || d->g.line->unreadable || d->g.req->tool)
+	line = by ? NULL : guard_line_of(&d->g);
+	if (!line || line->unreadable || d->g.req->tool)
 		return by;
 	j = judge_again(d);
 	if (!j)
