@@ -67,7 +67,8 @@ static int make_plan(struct run *run, int backend, struct err *err)
 	OWN(spec) struct sandbox_spec spec = { 0 };
 
 	run->guest_home = run->desk.place.home;
-	if (run_find_host(run, err) < 0 || run_make_seam(run, err) < 0 || run_preview(run, &spec, err) < 0)
+	if (run_find_host(run, err) < 0 || run_make_seam(run, err) < 0 || run_plan_rules(run, err) < 0 ||
+	    run_preview(run, &spec, err) < 0)
 		return -1;
 	return (backend == PLAN_SEATBELT ? print_seatbelt : print_plan)(&spec, run->req->json, err);
 }
@@ -78,11 +79,12 @@ static int plan(const struct cli_args *args, struct err *err)
 	struct run run = { .req = &req };
 	int status;
 
-	if (asked_read(args, &req, err) < 0 || place_find(&run.desk.place, err) < 0)
+	if (asked_read(args, &req, err) < 0 || desk_open(&run.desk, err) < 0)
 		return -1;
 	status = make_plan(&run, ((const struct asked *)args->values)->backend, err);
 	run_forget_host(&run);
-	place_done(&run.desk.place);
+	undo_gates(&run);
+	desk_done(&run.desk);
 	return status;
 }
 

@@ -130,6 +130,9 @@ int run_make_env(const struct run *run, const char *home, struct strv *ret, stru
  */
 int run_preview(struct run *run, struct sandbox_spec *ret, struct err *err);
 
+/* run_plan_rules() - what the rules mean for the spec: the network; ERR_POLICY when with them nothing runs */
+int run_plan_rules(struct run *run, struct err *err);
+
 /* run_forget_host() - free what run_find_host() and run_make_seam() made */
 void run_forget_host(struct run *run);
 

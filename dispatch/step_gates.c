@@ -398,6 +398,19 @@ int step_gates(struct run *run, struct err *err)
 	return g.res.decision == DECISION_ALLOW ? STEP_DONE : end_denied(&g);
 }
 
+int run_plan_rules(struct run *run, struct err *err)
+{
+	OWN(rulebook) struct rulebook book = { 0 };
+	const struct rule_owner owner = owner_of(run);
+	int failed;
+
+	rulebook_load(run->desk.db, run->repo.root, &book);
+	if (book.set.problem[0])
+		return err_set(err, ERR_POLICY, 0, "with these rules nothing runs: %s", book.set.problem);
+	run->network_off = rulebook_network(&book, &owner, clock_wall_us(), &run->denied_hosts, &failed) != NULL;
+	return failed ? no_memory(err) : 0;
+}
+
 void undo_gates(struct run *run)
 {
 	strv_done(&run->denied_hosts);

@@ -272,6 +272,8 @@ if bwrap --unshare-all --ro-bind / / --proc /proc --dev /dev true 2>/dev/null; t
 	run 0 "$AGATE" run --sandbox require --approve none -- true
 	run 0 "$AGATE" show last --spec
 	is "$(json 'j["networkEnabled"]' "$WORK/out")" False
+	run 0 "$AGATE" plan --json -- true
+	is "$(json 'j["spec"]["networkEnabled"]' "$WORK/out")" False "what is planned is what is run"
 	run 0 "$AGATE" rules list --json
 	run 0 "$AGATE" rules rm "$(json 'j["id"]' "$WORK/out")"
 	run 0 "$AGATE" rules add deny --class networkEgress --host '*.evil.example'
