@@ -34,7 +34,7 @@ struct channel_judge {
 	void (*decided)(void *cookie, uint64_t id, enum decision d, const char *reason);
 	void *cookie;
 	struct hook_world world;
-	struct strv deny_domain, reads, writes, protected;
+	struct strv allow_domain, deny_domain, reads, writes, protected;
 	struct ruling_facts facts;
 	const char *config_dir;		/* of the agent, into the run's environment */
 	int knows_session;
@@ -319,10 +319,12 @@ static int make_world(struct channel_judge *j, struct err *err)
 {
 	struct run *run = j->run;
 
-	if (strv_copy(&j->deny_domain, &run->req->deny_domain) < 0 || strv_copy(&j->deny_domain, &run->denied_hosts) < 0 ||
+	if (strv_copy(&j->allow_domain, &run->req->allow_domain) < 0 ||
+	    strv_copy(&j->allow_domain, &run->config.allow) < 0 || strv_copy(&j->deny_domain, &run->config.deny) < 0 ||
+	    strv_copy(&j->deny_domain, &run->req->deny_domain) < 0 || strv_copy(&j->deny_domain, &run->denied_hosts) < 0 ||
 	    add_guests(&run->reads, &j->reads) < 0 || add_guests(&run->writes, &j->writes) < 0 || add_protected(j) < 0)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
-	if (hook_world_init(&j->world, &run->req->allow_domain, &j->deny_domain, run->desk.place.data,
+	if (hook_world_init(&j->world, &j->allow_domain, &j->deny_domain, run->desk.place.data,
 			    run->spec.network_enabled, err) < 0 ||
 	    hook_world_agent(&j->world, j->config_dir, NULL, err) < 0)
 		return -1;
@@ -368,6 +370,7 @@ void channel_judge_free(struct channel_judge *j)
 		question_free(q);
 	}
 	hook_world_done(&j->world);
+	strv_done(&j->allow_domain);
 	strv_done(&j->deny_domain);
 	strv_done(&j->reads);
 	strv_done(&j->writes);

@@ -17,6 +17,7 @@
 #include "base/path.h"
 #include "db/db.h"
 #include "dispatch/cli.h"
+#include "dispatch/config.h"
 #include "dispatch/hook_event.h"
 #include "dispatch/hook_net.h"
 #include "dispatch/hook_record.h"
@@ -59,7 +60,8 @@ struct judging {
 	struct json *root;
 	struct hook_event ev;
 	char *workspace, *cwd;
-	struct strv read_roots, write_roots;
+	struct strv read_roots, write_roots, allow_domain, deny_domain;
+	struct user_config config;
 	struct hook_world world;
 	struct db *db;
 	struct ruling ruling;
@@ -134,11 +136,22 @@ static int add_agent(struct judging *j, struct err *err)
 	return config ? hook_world_agent(&j->world, config, j->ev.transcript, err) : no_memory(err);
 }
 
+/* The user's own file holds for every run, and so for every call. */
+static int find_domains(struct judging *j, struct err *err)
+{
+	if (user_config_load(&j->place, &j->config, err) < 0)
+		return -1;
+	return strv_copy(&j->allow_domain, &j->config.allow) < 0 || strv_copy(&j->allow_domain, &j->v->allow_domain) < 0 ||
+		strv_copy(&j->deny_domain, &j->config.deny) < 0 || strv_copy(&j->deny_domain, &j->v->deny_domain) < 0 ?
+		no_memory(err) : 0;
+}
+
 static int find_world(struct judging *j, struct err *err)
 {
 	const struct values *v = j->v;
 
-	if (hook_world_init(&j->world, &v->allow_domain, &v->deny_domain, j->place.data, 1, err) < 0 ||
+	if (find_domains(j, err) < 0 ||
+	    hook_world_init(&j->world, &j->allow_domain, &j->deny_domain, j->place.data, 1, err) < 0 ||
 	    hook_world_standard(&j->world, &j->place, j->workspace, err) < 0 || add_rules(j, err) < 0 ||
 	    add_agent(j, err) < 0 || find_roots(j, &v->read, &j->read_roots, err) < 0 ||
 	    find_roots(j, &v->write, &j->write_roots, err) < 0)

@@ -57,6 +57,12 @@ answers none Grep '{"pattern":"x"}'
 answers none WebFetch '{"url":"https://api.test/x","prompt":"p"}' --allow-domain api.test
 answers ask WebFetch '{"url":"https://api.test/x","prompt":"p"}'
 answers deny WebFetch '{"url":"https://api.test/x","prompt":"p"}' --deny-domain api.test
+mkdir -p "$HOME/.config/agate"
+echo '{"allowedDomains": ["own.test"], "deniedDomains": ["bad.test"]}' >"$HOME/.config/agate/config.json"
+answers none WebFetch '{"url":"https://own.test/x","prompt":"p"}'
+answers deny Bash '{"command":"curl https://bad.test/x"}'
+answers deny Read "{\"file_path\":\"$HOME/.config/agate/config.json\"}"
+rm "$HOME/.config/agate/config.json"
 answers deny WebFetch '{"url":"http://169.254.169.254/latest","prompt":"p"}'
 answers ask mcp__tracker__close '{"id":1}'
 answers none mcp__tracker__close '{"id":1}' --allow-tool mcp__tracker
@@ -139,6 +145,14 @@ for words in '' 'codex' 'claude extra' 'claude --no-such-option' 'claude --mode 
 done
 asked WebFetch '{"url":"https://api.test/","prompt":"p"}' --allow-domain 'two words'
 says "$WORK/out" '"permissionDecision":"deny"'
+
+# The user's file, when it cannot be read.
+mkdir -p "$HOME/.config/agate"
+echo '{"allowedDomains": [' >"$HOME/.config/agate/config.json"
+event Bash '{"command":"ls"}' | timeout -k 5 20 "$AGATE" hook claude >"$WORK/out" 2>"$WORK/err"
+rc=${PIPESTATUS[1]}
+blocked "a broken configuration"
+rm "$HOME/.config/agate/config.json"
 
 # An input that never ends: the time is up before Claude's is.
 begin=$SECONDS
