@@ -162,8 +162,9 @@ printf '#!/bin/sh\necho "$@"; echo "$CLAUDE_CONFIG_DIR"; echo "$ANTHROPIC_API_KE
 chmod +x "$WORK/bin/claude"
 run 126 env PATH="$WORK/bin:$PATH" "$AGATE" "${off[@]}" -- claude --dangerously-skip-permissions -p x
 says "$WORK/err" "^agate: denied by seam: claude may not be given '--dangerously-skip-permissions'"
-run 0 env PATH="$WORK/bin:$PATH" "$AGATE" "${off[@]}" -- claude -p x
-says "$WORK/out" '^--setting-sources= --strict-mcp-config --permission-mode=default -p x$'
+# Not a printing claude: that one is spoken with, see channel.sh.
+run 0 env PATH="$WORK/bin:$PATH" "$AGATE" "${off[@]}" -- claude mcp list
+says "$WORK/out" '^--setting-sources= --strict-mcp-config --permission-mode=default mcp list$'
 says "$WORK/out" "^$AGATE_STATE_DIR/runs/r[0-9a-z]+/home/.config/claude$"
 says "$WORK/out" '^agate-placeholder$'
 run 0 env AGATE_SANDBOX=off "$AGATE" run -- sh -c 'echo $#; echo "$@"' sh --json -- --help
