@@ -39,7 +39,7 @@ struct channel {
 	char *cwd;		/* where the agent stands, as it said itself */
 	int is_busy;		/* a turn goes on */
 	size_t tasks;		/* that run in the background */
-	int has_result;
+	int has_result, has_failed;
 	int was_cut;		/* the line being read held what our reader cannot carry */
 };
 
@@ -428,8 +428,9 @@ static void on_system(struct channel *ch, const struct json *j)
 
 static void on_result(struct channel *ch, const struct json *j)
 {
-	(void)j;
 	ch->has_result = 1;
+	if (json_bool(json_get(j, "is_error"), &ch->has_failed) < 0)
+		ch->has_failed = 0;
 	ch->is_busy = 0;
 	if (!ch->tasks)
 		hang_up(ch);
@@ -631,6 +632,11 @@ void channel_timeout(struct channel *ch)
 int channel_is_done(const struct channel *ch)
 {
 	return ch->phase == CLOSING && ch->has_result;
+}
+
+int channel_has_failed(const struct channel *ch)
+{
+	return ch->has_failed;
 }
 
 struct channel *channel_new(const struct channel_params *p)

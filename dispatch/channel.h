@@ -77,6 +77,9 @@ void channel_end(struct channel *ch);
 /* channel_is_done() - 1 if the talk ended as it should: a result came, and then the end was ours */
 int channel_is_done(const struct channel *ch);
 
+/* channel_has_failed() - 1 if the last result says that it is an error */
+int channel_has_failed(const struct channel *ch);
+
 static inline void own_channel(struct channel **ch)
 {
 	channel_free(*ch);

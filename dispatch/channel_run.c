@@ -1,5 +1,5 @@
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +24,7 @@
 #define PROMPT_MAX (10u * 1024 * 1024)
 #define PROMPT_WAIT_MS 3000	/* for the first byte of what may stand on our standard input, as claude has it */
 #define UNREAD_MAX (64u * 1024 * 1024)	/* said to an agent that does not listen */
+#define SHOWN_MAX (4u << 20)	/* bytes for a user who reads slowly, before the agent has to wait */
 
 struct channel_run {
 	struct run *run;
@@ -34,6 +35,9 @@ struct channel_run {
 	struct watch *writable, *timer;
 	struct buf out;			/* to the agent, not yet taken */
 	int is_hung_up;
+	struct buf shown;		/* to the user, written up to .written */
+	size_t written;
+	struct watch *readable;		/* while the user reads slowly */
 };
 
 /* --- to the agent --- */
@@ -114,18 +118,60 @@ static void hang_up(void *cookie)
 
 /* --- to the user --- */
 
-static void write_out(struct channel_run *c, int stream, const char *data, size_t len)
+static void pump(struct channel_run *c, int may_wait);
+
+static void on_user_reads(void *cookie, int fd, unsigned int ready)
+{
+	(void)fd;
+	(void)ready;
+	pump(cookie, 0);
+}
+
+static int would_block(void)
+{
+	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+	return poll(&p, 1, 0) == 0;
+}
+
+/* A slow reader holds up neither the answers to the agent nor signals, up to a bound. */
+static void pump(struct channel_run *c, int may_wait)
 {
 	struct err err = { 0 };
 
+	while (c->written < c->shown.len) {
+		size_t left = c->shown.len - c->written, n = left < PIPE_BUF ? left : PIPE_BUF;
+
+		if (!may_wait && left < SHOWN_MAX && would_block()) {
+			if (!c->readable)
+				c->readable = loop_fd(c->run->loop, STDOUT_FILENO, LOOP_WRITE, on_user_reads, c);
+			if (c->readable)
+				return;
+		}
+		if (io_write_all(STDOUT_FILENO, c->shown.data + c->written, n) < 0) {
+			err_set(&err, ERR_SYS, errno, "cannot write to standard output");
+			feed_fail(&c->run->feed, &err);
+			break;
+		}
+		c->written += n;
+	}
+	watch_end(c->readable);
+	c->readable = NULL;
+	buf_clear(&c->shown);
+	c->written = 0;
+}
+
+static void write_out(struct channel_run *c, int stream, const char *data, size_t len)
+{
 	if (c->run->req->json) {
 		feed_output(&c->run->feed, stream, data, len);
-		return;
+	} else if (stream != 1) {
+		io_write_all(STDERR_FILENO, data, len);	/* a stderr nobody reads changes nothing */
+	} else if (buf_add(&c->shown, data, len) < 0) {
+		fail_words(c, "out of memory");
+	} else {
+		pump(c, 0);
 	}
-	if (io_write_all(stream == 1 ? STDOUT_FILENO : STDERR_FILENO, data, len) == 0 || stream != 1)
-		return;
-	err_set(&err, ERR_SYS, errno, "cannot write to standard output");
-	feed_fail(&c->run->feed, &err);
 }
 
 static void to_user(void *cookie, const char *data, size_t len)
@@ -312,9 +358,16 @@ void channel_run_ended(struct channel_run *c, int status)
 
 	timer(c, 0);
 	channel_end(c->channel);
-	if (status == 0 && !channel_is_done(c->channel)) {
+	pump(c, 1);
+	if (status != 0)
+		return;
+	if (!channel_is_done(c->channel)) {
 		err_set(&why, ERR_INPUT, 0, "claude ended before it had answered");
 		end_set(c->run, "failed", EXIT_FAILED, &why);
+	} else if (channel_has_failed(c->channel)) {
+		/* Interrupted, it says 0 all the same; who started it wants to know. */
+		err_set(&why, ERR_INPUT, 0, "claude's last result is an error");
+		end_set(c->run, "exited", 1, &why);
 	}
 }
 
@@ -323,12 +376,14 @@ void channel_run_free(struct channel_run *c)
 	if (!c)
 		return;
 	watch_end(c->timer);
+	watch_end(c->readable);
 	close_ours(c);
 	if (c->input >= 0)
 		close(c->input);
 	channel_judge_free(c->judge);
 	channel_free(c->channel);
 	buf_done(&c->out);
+	buf_done(&c->shown);
 	free(c->prompt);
 	free(c);
 }

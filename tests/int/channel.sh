@@ -63,9 +63,16 @@ says "$WORK/out" '"type":"gate.allow".*"toolUse":"t1"'
 says "$WORK/out" '"type":"gate.deny".*"toolUse":"t2"'
 says "$WORK/out" '"type":"stdout","data":"prompt '
 
+# A slow reader gets all of it.
+"$AGATE" run --agent claude --env ODD=talks --discard -- claude -p "do it" --output-format stream-json --verbose \
+	</dev/null 2>"$WORK/err" | { sleep 2; wc -c; } >"$WORK/out"
+[ "${PIPESTATUS[0]}" = 0 ] || fail "a slow reader"
+[ "$(cat "$WORK/out")" -gt 2000000 ] || fail "not all of it: $(cat "$WORK/out")"
+
 # --- its own failure is its own ---
 agent 3 fails --discard -- claude -p "do it"
 says "$WORK/out" '^Error: Reached max turns \(1\)$'
+agent 1 aborted --discard -- claude -p "do it"
 agent 125 silent --discard -- claude -p "do it"
 says "$WORK/err" 'ended before it had answered'
 

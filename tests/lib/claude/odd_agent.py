@@ -14,6 +14,8 @@
     long        writes a line that does not end
     silent      ends without an answer
     fails       ends with status 3 and an error result
+    aborted     ends with status 0 and an error result, as after an interrupt
+    talks       says so much that a slow reader holds it up
     waits       asks about a call with the command of $ODD_COMMAND
     withdraws   asks, does not wait, and ends
 """
@@ -110,6 +112,13 @@ def main():
     elif ODD == "fails":
         say(type="result", subtype="error_max_turns", is_error=True, errors=["Reached max turns (1)"])
         sys.exit(3)
+    elif ODD == "aborted":
+        say(type="result", subtype="error_during_execution", is_error=True, errors=["aborted"])
+        sys.stdin.read()
+        sys.exit(0)
+    elif ODD == "talks":
+        for _ in range(200):
+            say(type="assistant", message=dict(content=[dict(type="text", text="x" * 10000)]))
     elif ODD == "withdraws":
         ask("t1", "Bash", command=os.environ["ODD_COMMAND"])
         say(type="control_cancel_request", request_id="rt1")
