@@ -257,16 +257,32 @@ static void add_quoted(struct buf *b, const char *word)
 	buf_addc(b, '\'');
 }
 
-/* Ours with the same words; what keeps it from answering at all blocks too. */
+/* The program that starts fastest, where it is: the agent waits for it at each call. */
+static void add_program(struct buf *b, const char *self)
+{
+	static const char *const places[] = { "agate-hook", "../lib/agate/agate-hook" };
+	OWN(mem) char *dir = path_parent(self);
+
+	for (size_t i = 0; dir && i < ARRAY_LEN(places); i++) {
+		OWN(mem) char *path = path_join(dir, places[i]);
+
+		if (path && !access(path, X_OK)) {
+			add_quoted(b, path);
+			return;
+		}
+	}
+	add_quoted(b, self);
+	buf_adds(b, " hook");
+}
+
+/* The same words again; what keeps it from answering at all blocks too. */
 static int command_line(struct buf *b, char *const *words, struct err *err)
 {
 	OWN(place) struct place place = { 0 };
 
 	if (place_find(&place, err) < 0)
 		return -1;
-	add_quoted(b, place.self);
-	if (strcmp(path_base(place.self), "agate-hook") != 0)
-		buf_adds(b, " hook");
+	add_program(b, place.self);
 	for (; *words; words++) {
 		if (!strcmp(*words, "--settings"))
 			continue;

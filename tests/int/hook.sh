@@ -224,7 +224,7 @@ blocked "no room for the record"
 # Out of memory, from too little to start with to enough: never let through by a crash. What
 # cannot even be loaded is caught by the hook's own command line.
 line=$("$AGATE" hook claude --settings | sed -n 's/.*"command": "\(.*\)",*$/\1/p')
-case $line in *"hook claude || exit 2") ;; *) fail "odd settings: $line" ;; esac
+case $line in *"hook claude || exit 2" | *"agate-hook claude || exit 2") ;; *) fail "odd settings: $line" ;; esac
 event Bash '{"command":"sudo ls"}' >"$WORK/event"
 for kib in 1000 4000 8000 16000 20000 24000 28000 32000 40000 60000 200000; do
 	(
@@ -245,3 +245,18 @@ END
 chmod +x "$WORK/killed"
 /bin/sh -c "$WORK/killed ${line#* }" 2>/dev/null
 [ $? = 2 ] || fail "a killed hook does not block"
+
+# The small program, where it was built, is the same.
+small=$(dirname "$AGATE")/agate-hook
+[ -x "$small" ] || exit 0
+"$small" claude <"$WORK/event" >"$WORK/out" 2>"$WORK/err" || fail "agate-hook: status $?"
+says "$WORK/out" '"permissionDecision":"deny"'
+for words in '' 'codex' 'claude --no-such-option' 'claude --help'; do
+	# shellcheck disable=SC2086 # words
+	"$small" $words <"$WORK/event" >"$WORK/out" 2>"$WORK/err"
+	rc=$?
+	[ "$rc" = 2 ] || fail "agate-hook $words: status $rc"
+done
+echo '{' | "$small" claude >"$WORK/out" 2>"$WORK/err"
+rc=${PIPESTATUS[1]}
+blocked "agate-hook with a broken event"
