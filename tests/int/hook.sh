@@ -224,7 +224,7 @@ blocked "no room for the record"
 # Out of memory, from too little to start with to enough: never let through by a crash. What
 # cannot even be loaded is caught by the hook's own command line.
 line=$("$AGATE" hook claude --settings | sed -n 's/.*"command": "\(.*\)",*$/\1/p')
-case $line in *"hook claude || exit 2" | *"agate-hook claude || exit 2") ;; *) fail "odd settings: $line" ;; esac
+case $line in *"hook claude || exit 2") ;; *) fail "odd settings: $line" ;; esac
 event Bash '{"command":"sudo ls"}' >"$WORK/event"
 for kib in 1000 4000 8000 16000 20000 24000 28000 32000 40000 60000 200000; do
 	(
