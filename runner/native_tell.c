@@ -21,6 +21,7 @@ static const struct { const char *name; enum layer layer; } actions[] = {
 	[ACT_UNIX_CONNECT] = { "unix-connect", LAYER_UNIX },
 	[ACT_BIND] = { "file-write-create", LAYER_FILE },
 	[ACT_NETWORK] = { "network-outbound", LAYER_NETWORK },
+	[ACT_NETWORK_BIND] = { "network-bind", LAYER_NETWORK },
 	[ACT_SYSCALL] = { "syscall", LAYER_SYSCALL },
 };
 static_assert(ARRAY_LEN(actions) == ACT_NUM, "a name for each action");

@@ -76,6 +76,11 @@ static const uint32_t protocols[] = { 0, IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP,
 static const uint32_t tcp_protocols[] = { 0, IPPROTO_TCP };
 static const uint32_t only_zero[] = { 0 };	/* NETLINK_ROUTE */
 
+/* Flags of an inode, changed through a descriptor that was opened for reading. */
+#define INODE_FLAGS 0x40086602u		/* FS_IOC_SETFLAGS */
+#define INODE_XFLAGS 0x401c5820u	/* FS_IOC_FSSETXATTR */
+#define INODE_VERSION 0x40087602u	/* FS_IOC_SETVERSION */
+
 /* PER_LINUX, PER_LINUX32, UNAME26 (setarch) and ADDR_NO_RANDOMIZE (gdb) lie below. */
 #define PERSONALITY_HIGHEST 0x7ffffu
 #define PERSONALITY_QUERY 0xffffffffu
@@ -106,6 +111,9 @@ static const uint32_t only_zero[] = { 0 };	/* NETLINK_ROUTE */
 #define QUIET_IF(c, e, why, ...) { .nr = SYS_##c, .name = #c, .kind = CALL_QUIET, .err = e, \
 	.cond = { __VA_ARGS__ }, .reason = why }
 
+#define PEER_CALL(c, ...) { .nr = SYS_##c, .name = #c, .kind = CALL_PEER, .on = CALLS_BARE, \
+	.cond = { __VA_ARGS__ }, .reason = PEER }
+
 #define MAKES_NAME "makes a name: judged by that name"
 #define MOVES_NAME "moves or removes a name: both ends are judged"
 #define CHANGES_ATTR "changes attributes, which Landlock does not cover"
@@ -117,6 +125,9 @@ static const uint32_t only_zero[] = { 0 };	/* NETLINK_ROUTE */
 #define IOCTL_NAME "makes or removes a name behind Landlock's back"
 #define RAW "raw and packet sockets bypass the port rules"
 #define NO_NETNS "without a network namespace only TCP can be judged"
+#define NO_IPCNS "without an IPC namespace it would reach what other programs share"
+#define NO_MOUNT "changes a file opened for reading, and no read-only mount forbids it"
+#define PEER "without a process namespace it may concern a process outside: judged by its number"
 #define FASTOPEN "connects without connect(2), so past the broker; clients fall back to connecting"
 
 /*
@@ -226,6 +237,9 @@ static const struct call table[] = {
 	TOLD_IF(ioctl, EPERM, 0, IOCTL_NAME, EQ(1, OCFS2_REFLINK)),
 	TOLD_IF(ioctl, EPERM, 0, "freezes a file's content for good", EQ(1, VERITY_ENABLE)),
 	TOLD_IF(ioctl, EPERM, 0, "encrypts a directory for good", EQ(1, CRYPT_POLICY)),
+	TOLD_IF(ioctl, EPERM, CALLS_BARE, NO_MOUNT, EQ(1, INODE_FLAGS)),
+	TOLD_IF(ioctl, EPERM, CALLS_BARE, NO_MOUNT, EQ(1, INODE_XFLAGS)),
+	TOLD_IF(ioctl, EPERM, CALLS_BARE, NO_MOUNT, EQ(1, INODE_VERSION)),
 	/* --- terminals; the kernel reads the command as 32 bits, and so do we --- */
 	TOLD_IF(ioctl, EPERM, 0, INJECTS, EQ(1, DO_STI)),
 	TOLD_IF(ioctl, EPERM, 0, INJECTS, EQ(1, DO_LINUX)),
@@ -251,6 +265,8 @@ static const struct call table[] = {
 	/* AF_UNIX turns SOCK_RAW into SOCK_DGRAM, so name the good ones. */
 	TOLD_IF(socket, ESOCKTNOSUPPORT, CALLS_NO_UNIX_DGRAM, "a datagram names its peer where no filter can see it",
 		EQ(0, AF_UNIX), TYPE_NOT_IN(1, unix_connected)),
+	{ .nr = SYS_listen, .name = "listen", .kind = CALL_SOCKET, .on = CALLS_BARE,
+	  .reason = "an unbound socket would listen on every address: done by the broker, on loopback" },
 	TOLD_IF(socketpair, EAFNOSUPPORT, 0, "only Unix socket pairs have a use", NOT_IN(0, only_unix)),
 
 	/* --- namespaces and mounts --- */
@@ -272,6 +288,32 @@ static const struct call table[] = {
 	TOLD(mount_setattr, EPERM, MOUNTS),
 	TOLD(open_by_handle_at, EPERM, "opens a file past every name"),
 	TOLD(fanotify_init, EPERM, "watches whole file systems, other runs' included"),
+
+	/* --- what process and IPC namespaces hold where there are any --- */
+	TOLD_IF(shmget, EPERM, CALLS_BARE, NO_IPCNS, { 0 }),
+	TOLD_IF(shmat, EPERM, CALLS_BARE, NO_IPCNS, { 0 }),
+	TOLD_IF(shmctl, EPERM, CALLS_BARE, NO_IPCNS, { 0 }),
+	TOLD_IF(semget, EPERM, CALLS_BARE, NO_IPCNS, { 0 }),
+	TOLD_IF(semop, EPERM, CALLS_BARE, NO_IPCNS, { 0 }),
+	TOLD_IF(semtimedop, EPERM, CALLS_BARE, NO_IPCNS, { 0 }),
+	TOLD_IF(semctl, EPERM, CALLS_BARE, NO_IPCNS, { 0 }),
+	TOLD_IF(msgget, EPERM, CALLS_BARE, NO_IPCNS, { 0 }),
+	TOLD_IF(msgsnd, EPERM, CALLS_BARE, NO_IPCNS, { 0 }),
+	TOLD_IF(msgrcv, EPERM, CALLS_BARE, NO_IPCNS, { 0 }),
+	TOLD_IF(msgctl, EPERM, CALLS_BARE, NO_IPCNS, { 0 }),
+	TOLD_IF(mq_open, EPERM, CALLS_BARE, NO_IPCNS, { 0 }),
+	TOLD_IF(mq_unlink, EPERM, CALLS_BARE, NO_IPCNS, { 0 }),
+	PEER_CALL(prlimit64, ABOVE(0, 0)),
+	PEER_CALL(sched_setaffinity, ABOVE(0, 0)),
+	PEER_CALL(sched_setscheduler, ABOVE(0, 0)),
+	PEER_CALL(sched_setparam, ABOVE(0, 0)),
+	PEER_CALL(sched_setattr, ABOVE(0, 0)),
+	PEER_CALL(setpriority, ABOVE(0, 0)),	/* a group's or a user's */
+	PEER_CALL(setpriority, ABOVE(1, 0)),
+	PEER_CALL(ioprio_set, { 0 }),
+	{ .nr = SYS_prctl, .name = "prctl", .kind = CALL_PEER, .on = CALLS_BARE,
+	  .cond = { EQ(0, 4 /* PR_SET_DUMPABLE */), EQ(1, 0) },
+	  .reason = "the broker could not look at the caller any more: answered as done, and not done" },
 
 	/* --- kernel code a run has no business with --- */
 	QUIET(io_uring_setup, ENOSYS, "its operations pass no filter; every Node start probes it, so no record"),

@@ -19,7 +19,8 @@
 enum call_kind {
 	CALL_OPEN,	/* notify: open, creat, openat, openat2; ends in a descriptor */
 	CALL_FILE,	/* notify: changes a file, by name or by descriptor */
-	CALL_SOCKET,	/* notify: bind, connect */
+	CALL_SOCKET,	/* notify: bind, connect, listen */
+	CALL_PEER,	/* notify: concerns another process by its number; continued if that is the run's own */
 	CALL_TOLD,	/* notify: refused; the broker answers .err and records "syscall-NAME" */
 	CALL_QUIET,	/* refused by the filter itself with .err, no record */
 	CALL_PASS,	/* notified only because BPF cannot tell it apart: continue it (no pointer is involved) */
@@ -34,7 +35,8 @@ enum call_flags {
 	CALLS_TCP_ONLY = 8u,	/* no network namespace: refuse what Landlock's TCP rights miss */
 	CALLS_NO_UNIX_DGRAM = 16u, /* host sockets are in view: a datagram names its peer in sendmsg(2) */
 	CALLS_BY_FD = 32u,	/* CALL_FILE by descriptor alone: spared where mounts hold what is protected */
-	CALLS_ALL = 63u
+	CALLS_BARE = 64u,	/* no namespaces at all: refuse or judge what they would have held */
+	CALLS_ALL = 127u
 };
 
 /*

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/capability.h>
@@ -80,6 +81,15 @@ ACT(lremovexattr, do_removexattr(r, ARG(0), 0))
 ACT(fremovexattr, do_fremovexattr(r))
 ACT(bind, do_bind(r))
 ACT(connect, do_connect(r))
+ACT(listen, do_listen(r))
+ACT(prlimit64, do_peer(r, ARG(0)))
+ACT(sched_setaffinity, do_peer(r, ARG(0)))
+ACT(sched_setscheduler, do_peer(r, ARG(0)))
+ACT(sched_setparam, do_peer(r, ARG(0)))
+ACT(sched_setattr, do_peer(r, ARG(0)))
+ACT(setpriority, do_peer_kind(r, ARG(0), PRIO_PROCESS, ARG(1)))
+ACT(ioprio_set, do_peer_kind(r, ARG(0), 1 /* IOPRIO_WHO_PROCESS */, ARG(1)))
+ACT(prctl, ((void)r, answer_result(0)))	/* only one is notified: see the table */
 
 /* The flags lie in memory: what is not to change anything goes on, under Landlock's eyes. */
 static struct answer act_openat2(const struct request *r)
@@ -125,7 +135,9 @@ static const struct act acts[] = {
 	ROW(unlinkat), ROW(truncate), ROW(fchmod), ROW(fchmodat), ROW(fchown), ROW(fchownat), ROW(utimensat),
 	{ 452, act_fchmodat2, 0, 0 },
 	ROW(setxattr), ROW(lsetxattr), ROW(fsetxattr), ROW(removexattr), ROW(lremovexattr), ROW(fremovexattr),
-	ROW(umask), ROW(bind), { SYS_connect, act_connect, 0, 1 },
+	ROW(umask), ROW(bind), { SYS_connect, act_connect, 0, 1 }, ROW(listen),
+	ROW(prlimit64), ROW(sched_setaffinity), ROW(sched_setscheduler), ROW(sched_setparam), ROW(sched_setattr),
+	ROW(setpriority), ROW(ioprio_set), ROW(prctl),
 };
 
 /* By number, so that the common path looks nothing up. */
@@ -245,17 +257,15 @@ static int start_thread(void *(*fn)(void *), struct broker *b)
 /* --- steps before the first call --- */
 
 /* Should: look at the command's tree only. The owner of the network namespace is the outer user namespace. */
-static int join(struct broker *b, int netns, int mntns)
+static int join(int netns, int mntns)
 {
 	int userns = ioctl(netns, NS_GET_USERNS);
 
-	b->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (b->proc < 0 || userns < 0 || setns(userns, CLONE_NEWUSER) < 0 || setns(netns, CLONE_NEWNET) < 0 ||
+	if (userns < 0 || setns(userns, CLONE_NEWUSER) < 0 || setns(netns, CLONE_NEWNET) < 0 ||
 	    setns(mntns, CLONE_NEWNS) < 0)
 		return -1;
 	close(userns);
-	b->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return b->root < 0 ? -1 : 0;
+	return 0;
 }
 
 /* Should: end with the supervisor, hold no capability, be of no use to a debugger. */
@@ -333,31 +343,43 @@ static void init_locks(struct broker *b)
 	pthread_mutex_init(&b->ctl_lock, NULL);
 }
 
-/* From the plan and the namespaces to a confined process that knows both. */
+/* The namespaces, and what can only be done in them with the rights that joining gave. */
+static uint32_t enter(struct broker *b, const int fds[JOIN_NUM], int net[NET_NUM], size_t *ret_n)
+{
+	if (join(fds[JOIN_NETNS], fds[JOIN_MNTNS]) < 0)
+		wire_fail(b->ctl, errno, 0, "join the sandbox's namespaces");
+	close(fds[JOIN_NETNS]);
+	close(fds[JOIN_MNTNS]);
+	if (net_prepare(net, ret_n) < 0)
+		wire_fail(b->ctl, errno, 0, "prepare the sandbox's network");
+	return b->blob->may_seal && !seal_denied(b) ? FILTER_SPARED : FILTER_ALL;
+}
+
+/* From the plan and the namespaces, if there are any, to a confined process that knows both. */
 static void prepare(struct broker *b)
 {
 	struct msg_filter joined = { .type = MSG_JOINED, .which = FILTER_ALL };
 	struct msg_plain m;
 	int fds[JOIN_NUM], net[NET_NUM];
-	size_t n_net;
+	size_t n_net = 0;
 
-	if (wire_recv(b->ctl, &m, sizeof(m), fds, JOIN_NUM) != sizeof(m) || m.type != MSG_JOIN)
+	/* With nothing to join, only the last of the descriptors comes. */
+	if (wire_recv(b->ctl, &m, sizeof(m), b->bare ? fds + JOIN_BLOB : fds, b->bare ? 1 : JOIN_NUM) != sizeof(m) ||
+	    m.type != MSG_JOIN)
 		_exit(125);	/* the supervisor is gone, or the run ended before it began */
 	b->blob = wire_blob(fds[JOIN_BLOB]);
-	if (!b->blob || load_zones(b) < 0 ||
+	if (!b->blob || !b->blob->is_bare != !b->bare || load_zones(b) < 0 ||
 	    load_rules(b->blob, b->blob->rules_off, b->blob->n_rules, &b->names) < 0 ||
 	    load_rules(b->blob, b->blob->reads_off, b->blob->n_reads, &b->reads) < 0 || raise_open_files() < 0)
 		wire_fail(b->ctl, errno, 0, "read the sandbox plan in the broker");
-	b->reads_by_pattern = has_pattern(&b->reads);
-	if (join(b, fds[JOIN_NETNS], fds[JOIN_MNTNS]) < 0)
-		wire_fail(b->ctl, errno, 0, "join the sandbox's namespaces");
-	close(fds[JOIN_NETNS]);
-	close(fds[JOIN_MNTNS]);
-	if (net_prepare(net, &n_net) < 0)
-		wire_fail(b->ctl, errno, 0, "prepare the sandbox's network");
-	if (b->blob->may_seal && !seal_denied(b))
-		joined.which = FILTER_SPARED;
-	if (mounts_load(b) < 0)
+	b->reads_by_pattern = b->bare ? b->blob->reads_are_ours != 0 : has_pattern(&b->reads);
+	b->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (b->proc < 0)
+		wire_fail(b->ctl, errno, 0, "open /proc");
+	if (!b->bare)
+		joined.which = enter(b, fds, net, &n_net);
+	b->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (b->root < 0 || mounts_load(b) < 0)
 		wire_fail(b->ctl, errno, 0, "list the sandbox's mounts");
 	if (confine(b) < 0)
 		wire_fail(b->ctl, errno, 0, "confine the broker");
@@ -384,6 +406,52 @@ static void serve(struct broker *b)
 	m.type = MSG_READY;
 	if (wire_send(b->ctl, &m, sizeof(m), NULL, 0) < 0)
 		_exit(125);
+}
+
+/* --- the end, where it is ours to bring about --- */
+
+static pthread_mutex_t end_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* One thread ends the run; another that comes too waits for it. */
+static void end_bare(struct broker *b, int status)
+{
+	pthread_mutex_lock(&end_lock);
+	reap_tree(b);
+	report_flush(b);
+	_exit(status);
+}
+
+/* The command's end is the run's. Whatever else ends is an orphan that came to us. */
+static void *wait_for_command(void *arg)
+{
+	struct broker *b = arg;
+	int status = 0;
+
+	for (;;) {
+		pid_t pid = waitpid(-1, &status, 0);
+
+		if (pid == b->command || (pid < 0 && errno != EINTR))
+			break;
+	}
+	end_bare(b, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+	return NULL;
+}
+
+void broker_bare(int ctl, pid_t child)
+{
+	struct broker b = { .ctl = ctl, .notify = -1, .proc = -1, .root = -1, .bare = getpid(), .command = child };
+	struct msg_plain m;
+
+	init_locks(&b);
+	prepare(&b);
+	if (start_thread(wait_for_command, &b) < 0)
+		wire_fail(ctl, errno, 0, "start the broker's threads");
+	serve(&b);
+	while (wire_recv(ctl, &m, sizeof(m), NULL, 0) > 0)
+		;
+	/* Nobody is left to hear of refusals, so there must be none. */
+	end_bare(&b, 125);
+	_exit(125);
 }
 
 int broker_main(int ctl)

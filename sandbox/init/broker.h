@@ -40,6 +40,8 @@ struct zone {
 struct broker {
 	int ctl;		/* to the supervisor */
 	int notify;		/* the filter's listener */
+	pid_t command;		/* where it is our child: without namespaces */
+	pid_t bare;		/* our own pid where there are no namespaces, else 0 */
 	int proc;		/* the host's /proc, opened before we joined */
 	int root;		/* "/" of the command's mount namespace */
 	const struct blob_head *blob;
@@ -99,6 +101,8 @@ int target_umask(const struct request *r, mode_t *ret);
 void target_umask_changes(const struct request *r);
 /* target_ids() - thread group as we count, and both ids as the command counts */
 int target_ids(const struct request *r, pid_t *ret_tgid, pid_t *ret_inner_tgid, pid_t *ret_inner_tid);
+/* target_is_ours() - 1 if @pid, as we count, descends from us; without namespaces that is the run */
+int target_is_ours(const struct broker *b, pid_t pid);
 /* target_fd_flags() - the O_* flags of its descriptor @fd, or -1 */
 int target_fd_flags(const struct request *r, int fd);
 /* target_take_fd() - a copy of its descriptor @fd, or -1 */
@@ -146,12 +150,21 @@ int mounts_load(struct broker *b);
 /* --- judge.c: what may be done there --- */
 
 const struct zone *zone_of(const struct broker *b, const char *path);
+/* proc_is_closed() - 1 if @path lies below a /proc/PID that is not the command's to look into */
+int proc_is_closed(const struct broker *b, const char *path);
 /* holds_zone() - 1 if @path is a zone's or one of its ancestors */
 int holds_zone(const struct broker *b, const char *path);
 /* judge_write() - 0 if it may be changed; else the errno, *ret_rule naming what decided */
 int judge_write(const struct request *r, const struct place *p, const char **ret_rule);
-/* judge_read() - the rule that forbids reading at clean @path, or NULL; the mounts hold it, this is for the record */
+/*
+ * judge_read() - the rule that forbids reading at clean @path, or NULL. Where mounts hold it, this is for
+ * the record; where there are none, also what is out of view
+ */
 const char *judge_read(const struct broker *b, const char *path);
+/* judge_place_read() - the same for a place, which may be nowhere in the tree */
+const char *judge_place_read(const struct broker *b, const struct place *p);
+/* leads_into_view() - 1 if @p is out of view, but a link that may lead elsewhere: "/dev/stdin" */
+int leads_into_view(const struct broker *b, const struct place *p);
 /* is_native() - the kernel decides by itself there; "continue" is the right answer */
 int is_native(const struct place *p);
 
@@ -212,6 +225,16 @@ struct answer do_fremovexattr(const struct request *r);
 /* ops_sock.c */
 struct answer do_bind(const struct request *r);
 struct answer do_connect(const struct request *r);
+struct answer do_listen(const struct request *r);
+
+/* ops_peer.c: calls about another process */
+struct answer do_peer(const struct request *r, uint64_t pid);
+struct answer do_peer_kind(const struct request *r, uint64_t kind, uint64_t of_process, uint64_t pid);
+
+/* reap.c: where there is no process namespace to end */
+
+/* reap_tree() - kill and reap everything below us; returns when nothing is left, or after some seconds */
+void reap_tree(const struct broker *b);
 
 /* fd_path() - where our descriptor @fd is; 0, or -1 and errno */
 int fd_path(const struct broker *b, int fd, char ret[PATH_MAX]);

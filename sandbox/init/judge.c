@@ -6,6 +6,8 @@
  * whatever trick a path played to get there.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sandbox/init/broker.h"
@@ -64,7 +66,7 @@ static int is_own_proc_file(const char *path)
 	const char *p = path + strlen("/proc/");
 	size_t n = strcspn(p, "/");
 
-	if (strncmp(path, "/proc/", 6) || !is_digits(p, n) || p[n] != '/' || (n == 1 && *p == '1'))
+	if (strncmp(path, "/proc/", 6) || !is_digits(p, n) || p[n] != '/')
 		return 0;
 	p += n + 1;
 	if (!strncmp(p, "task/", 5)) {
@@ -80,9 +82,54 @@ static int is_own_proc_file(const char *path)
 	return 0;
 }
 
+int proc_is_closed(const struct broker *b, const char *path)
+{
+	const char *p = path + strlen("/proc/");
+	size_t n;
+
+	if (strncmp(path, "/proc/", 6))
+		return 0;
+	n = strcspn(p, "/");
+	if (!is_digits(p, n))
+		return 0;
+	/* Pid 1 is bwrap's, outside the command's Landlock domain. Without namespaces all others are in view. */
+	return b->bare ? !target_is_ours(b, (pid_t)strtol(p, NULL, 10)) : n == 1 && *p == '1';
+}
+
+/* Where no mount keeps things out of view, we must not reach for them in the command's place. */
+static const char *judge_view(const struct broker *b, const char *path)
+{
+	const struct zone *z = zone_of(b, path);
+
+	if (!z || z->kind == ZONE_HIDDEN)
+		return z ? z->rule : "outside the sandbox";
+	return z->kind == ZONE_PROC && proc_is_closed(b, path) ? "/proc of other processes" : NULL;
+}
+
 const char *judge_read(const struct broker *b, const char *path)
 {
-	return path[0] == '/' ? names_denied(&b->reads, path) : NULL;
+	const char *rule = NULL;
+
+	if (path[0] != '/')
+		return NULL;
+	if (b->bare)
+		rule = judge_view(b, path);
+	return rule ? rule : names_denied(&b->reads, path);
+}
+
+const char *judge_place_read(const struct broker *b, const struct place *p)
+{
+	if (p->foreign)	/* in no tree of ours, so in nobody's view */
+		return p->path[0] == '/' ? names_denied(&b->reads, p->path) : NULL;
+	return judge_read(b, p->path);
+}
+
+int leads_into_view(const struct broker *b, const struct place *p)
+{
+	struct stat st;
+
+	return b->bare && p->name[0] && p->zone && p->zone->kind == ZONE_HIDDEN &&
+	       !fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode);
 }
 
 int judge_write(const struct request *r, const struct place *p, const char **ret_rule)
@@ -97,12 +144,15 @@ int judge_write(const struct request *r, const struct place *p, const char **ret
 		return EACCES;
 	}
 	switch (p->zone->kind) {
+	case ZONE_HIDDEN:
+		*ret_rule = p->zone->rule;
+		return EACCES;
 	case ZONE_READ:
 		*ret_rule = p->zone->rule;
 		return EROFS;
 	case ZONE_PROC:
 		*ret_rule = "/proc";
-		return is_own_proc_file(p->path) ? 0 : EACCES;
+		return is_own_proc_file(p->path) && !proc_is_closed(r->b, p->path) ? 0 : EACCES;
 	case ZONE_WRITE:
 		*ret_rule = names_denied(&r->b->names, p->path);
 		return *ret_rule ? EACCES : 0;

@@ -12,6 +12,7 @@
 #include <linux/rtnetlink.h>
 
 #include "sandbox/init/net.h"
+#include "sandbox/init/net_internal.h"
 #include "sandbox/init/wire.h"
 
 #define CONNECT_MS 5000		/* to our own listener, whose backlog may be full for a moment */
@@ -110,15 +111,7 @@ int net_prepare(int fds[NET_NUM], size_t *ret_n)
 
 /* --- connect() --- */
 
-/* An Internet address of either family, the mapped ones made plain. */
-struct destination {
-	int family;		/* of the address; the socket's may be AF_INET6 all the same */
-	int socket_family;
-	uint8_t ip[16];
-	unsigned int port;
-};
-
-static int read_destination(const void *addr, size_t len, struct destination *ret)
+int net_destination(const void *addr, size_t len, struct destination *ret)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	struct sockaddr_in6 a6;
@@ -148,7 +141,7 @@ static int read_destination(const void *addr, size_t len, struct destination *re
 }
 
 /* Loopback, and the unspecified address, which the kernel takes for it. */
-static int is_loopback(const struct destination *d)
+int net_is_loopback(const struct destination *d)
 {
 	static const uint8_t zero[16], one[16] = { [15] = 1 };
 
@@ -179,7 +172,7 @@ static int is_allowed_literal(const struct broker *b, const char *ip)
 }
 
 /* Bind, so that the local port is known, and tell whose it is. -1 when it cannot be. */
-static int tell_caller(const struct request *r, int sock, const struct destination *d, int is_transparent)
+int net_tell_caller(const struct request *r, int sock, const struct destination *d, int is_transparent)
 {
 	struct sockaddr_in any4 = { .sin_family = AF_INET };
 	struct sockaddr_in6 any6 = { .sin6_family = AF_INET6 }, got;
@@ -229,7 +222,7 @@ static socklen_t redirected(const struct destination *d, struct sockaddr_in6 *re
 }
 
 /* Connect @sock without blocking in the kernel; a blocking caller gets the result, not EINPROGRESS. */
-static struct answer connect_to(int sock, const struct sockaddr_in6 *to, socklen_t len)
+struct answer net_connect_to(int sock, const struct sockaddr_in6 *to, socklen_t len)
 {
 	int flags = fcntl(sock, F_GETFL), err = 0, r;
 	struct pollfd p = { .fd = sock, .events = POLLOUT };
@@ -252,7 +245,8 @@ static struct answer connect_to(int sock, const struct sockaddr_in6 *to, socklen
 	return err ? answer_errno(err) : (struct answer){ .kind = ANSWER_VALUE, .fd = -1 };
 }
 
-static struct answer refuse_network(const struct request *r, const struct destination *d, const char *rule)
+struct answer net_refuse(const struct request *r, enum file_action action, const struct destination *d,
+			 const char *rule)
 {
 	struct request told = *r;
 	char ip[INET6_ADDRSTRLEN], target[INET6_ADDRSTRLEN + 16];
@@ -260,7 +254,7 @@ static struct answer refuse_network(const struct request *r, const struct destin
 	inet_ntop(d->family, d->ip, ip, sizeof(ip));
 	snprintf(target, sizeof(target), d->family == AF_INET6 ? "[%s]:%u" : "%s:%u", ip, d->port);
 	told.given = target;
-	return refuse(&told, ACT_NETWORK, NULL, rule, EACCES);
+	return refuse(&told, action, NULL, rule, EACCES);
 }
 
 static struct answer connect_stream(const struct request *r, int sock, const struct destination *d)
@@ -271,11 +265,11 @@ static struct answer connect_stream(const struct request *r, int sock, const str
 
 	inet_ntop(d->family, d->ip, ip, sizeof(ip));
 	if (!is_pool(d) && !is_allowed_literal(r->b, ip))
-		return refuse_network(r, d, "egress-allowlist");
-	if (tell_caller(r, sock, d, 1) < 0)
+		return net_refuse(r, ACT_NETWORK, d, "egress-allowlist");
+	if (net_tell_caller(r, sock, d, 1) < 0)
 		return answer_errno(EADDRNOTAVAIL);
 	len = redirected(d, &to);
-	return connect_to(sock, &to, len);
+	return net_connect_to(sock, &to, len);
 }
 
 /* Whoever asks another name server gets ours; other datagrams have no way out. */
@@ -287,14 +281,14 @@ static struct answer connect_datagram(const struct request *r, int sock, const s
 	if (is_pool(d))		/* getaddrinfo(3) connects to see whether there is a route */
 		return answer_continue();
 	if (d->port != 53)
-		return refuse_network(r, d, "only DNS may use datagrams");
+		return net_refuse(r, ACT_NETWORK, d, "only DNS may use datagrams");
 	len = redirected(&(struct destination){ .family = AF_INET, .socket_family = d->socket_family,
 						.ip = { 127, 0, 0, 1 } }, &to);
 	if (d->socket_family == AF_INET6)
 		to.sin6_port = htons(53);
 	else
 		((struct sockaddr_in *)(void *)&to)->sin_port = htons(53);
-	return connect_to(sock, &to, len);
+	return net_connect_to(sock, &to, len);
 }
 
 struct answer net_connect(const struct request *r, const void *addr, size_t len)
@@ -304,18 +298,20 @@ struct answer net_connect(const struct request *r, const void *addr, size_t len)
 	int sock, type = 0;
 	socklen_t type_len = sizeof(type);
 
-	if (read_destination(addr, len, &d) < 0)
-		return answer_continue();	/* too short: the kernel says so */
-	if (is_loopback(&d) && d.port != PROXY_HTTP_PORT && d.port != PROXY_SOCKS_PORT)
+	if (net_destination(addr, len, &d) < 0)
+		return r->b->bare ? answer_errno(EINVAL) : answer_continue();	/* too short: the kernel says so */
+	if (r->b->bare)
+		return net_connect_bare(r, &d);
+	if (net_is_loopback(&d) && d.port != PROXY_HTTP_PORT && d.port != PROXY_SOCKS_PORT)
 		return answer_continue();
 	sock = target_take_fd(r, (int)r->n->data.args[0]);
 	if (sock < 0)
 		return answer_errno(errno);
 	if (getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &type_len) < 0) {
 		a = answer_errno(errno);
-	} else if (is_loopback(&d)) {	/* a proxy: the kernel connects, we only name the caller */
+	} else if (net_is_loopback(&d)) {	/* a proxy: the kernel connects, we only name the caller */
 		if (type == SOCK_STREAM)
-			tell_caller(r, sock, &d, 0);
+			net_tell_caller(r, sock, &d, 0);
 		a = answer_continue();
 	} else {
 		a = type == SOCK_STREAM ? connect_stream(r, sock, &d) : connect_datagram(r, sock, &d);

@@ -15,6 +15,13 @@
  */
 int net_prepare(int fds[NET_NUM], size_t *ret_n);
 
+/*
+ * net_bind(), net_listen() - without a network namespace: on loopback alone, done by us; bind() to
+ * every address is one to loopback
+ */
+struct answer net_bind(const struct request *r, const void *addr, size_t len);
+struct answer net_listen(const struct request *r);
+
 /* net_connect() - connect() to an Internet address: @addr of @len bytes was read from the caller */
 struct answer net_connect(const struct request *r, const void *addr, size_t len);
 

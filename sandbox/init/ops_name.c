@@ -122,10 +122,23 @@ struct answer do_symlink(const struct request *r, uint64_t target, int at, uint6
 
 /* --- link --- */
 
+/*
+ * Where there are mounts, the kernel lets nothing pass between them. Where not,
+ * we do not: a file that may only be read must get no second name that may be
+ * written, and in private directories the command moves things without us, so
+ * that what we judged could change before it arrives.
+ */
+static int crosses_mounts(const struct broker *b, const struct place *from, const struct place *to)
+{
+	int is_writable = from->zone && (from->zone->kind == ZONE_WRITE || from->zone->kind == ZONE_PRIVATE);
+
+	return b->bare && !(is_native(from) ? is_native(to) : is_writable && !is_native(to));
+}
+
 /* The source of a link: a second name for a protected file would be a way around its rule. */
 static int judge_source(const struct request *r, const struct place *from, const char **ret_rule)
 {
-	*ret_rule = judge_read(r->b, from->path);
+	*ret_rule = judge_place_read(r->b, from);
 	if (*ret_rule)
 		return EACCES;
 	if (from->denied) {
@@ -183,6 +196,8 @@ struct answer do_link(const struct request *r, int at1, uint64_t path1, int at2,
 	err = judge_write(r, &to, &rule);
 	if (err)
 		return refuse(&told, ACT_WRITE_LINK, &to, rule, err);
+	if (crosses_mounts(r->b, &from, &to))
+		return answer_errno(EXDEV);
 	return link_places(r, &from, &to);
 }
 
@@ -297,6 +312,8 @@ struct answer do_rename(const struct request *r, int at1, uint64_t path1, int at
 		a = answer_continue();
 	else if (!m.from.name[0] || !m.to.name[0])
 		a = answer_errno(EBUSY);
+	else if (crosses_mounts(r->b, &m.from, &m.to))
+		a = answer_errno(EXDEV);
 	else
 		a = move(&m);
 	place_done(&m.from);

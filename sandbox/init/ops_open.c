@@ -213,7 +213,9 @@ struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t f
 		if (!target_alive(r))
 			return answer_errno(EINTR);
 		o.p = &p;
-		rule = (flags & O_ACCMODE) == O_WRONLY ? NULL : judge_read(r->b, p.path);
+		if (o.may_be_link && leads_into_view(r->b, &p))
+			continue;
+		rule = (flags & O_ACCMODE) == O_WRONLY ? NULL : judge_place_read(r->b, &p);
 		if (rule)
 			return refuse(&told, ACT_READ_DATA, &p, rule, EACCES);
 		a = p.name[0] ? open_name(&o) : open_object(&o);

@@ -26,7 +26,7 @@ static struct answer told_read(const struct opening *o, int at, const char *text
 	const char *rule;
 
 	if (!walk(r, at, text, o->flags & O_NOFOLLOW ? 0 : WALK_FOLLOW, 0, &p)) {
-		rule = judge_read(r->b, p.path);
+		rule = judge_place_read(r->b, &p);
 		return rule ? refuse(r, ACT_READ_DATA, &p, rule, EACCES) : answer_continue();
 	}
 	/* It is not there, and a rule names where it would be: that was tried. */
@@ -75,8 +75,8 @@ static struct answer read_name(const struct opening *o)
 
 	if (!strcmp(o->p->path, "/dev/tty"))
 		return open_terminal(o);
-	/* Of bwrap's first process nothing is for the command, and with our rights it would be. */
-	if (!strncmp(o->p->path, "/proc/1/", 8))
+	/* What the kernel would refuse the caller is not refused to us. */
+	if (proc_is_closed(o->r->b, o->p->path))
 		return answer_errno(EACCES);
 	fd = openat(o->p->dir, o->p->name, used);
 	if (fd < 0)
@@ -95,6 +95,13 @@ static struct answer read_object(const struct opening *o)
 	return open_again(o, o->p->object, o->flags);
 }
 
+static int is_missing(const struct place *p)
+{
+	struct stat st;
+
+	return p->name[0] && fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+}
+
 static struct answer judged_read(struct opening *o, int at, const char *text, uint64_t resolve)
 {
 	const struct request *r = o->r;
@@ -109,7 +116,11 @@ static struct answer judged_read(struct opening *o, int at, const char *text, ui
 		if (!target_alive(r))
 			return answer_errno(EINTR);
 		o->p = &p;
-		rule = judge_read(r->b, p.path);
+		if (!(o->flags & O_NOFOLLOW) && !i && leads_into_view(r->b, &p))
+			continue;
+		rule = judge_place_read(r->b, &p);
+		if (rule && is_missing(&p))	/* looking for it is not reading it */
+			return answer_errno(ENOENT);
 		if (rule)
 			return refuse(r, ACT_READ_DATA, &p, rule, EACCES);
 		a = p.name[0] ? read_name(o) : read_object(o);

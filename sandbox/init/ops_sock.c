@@ -50,7 +50,7 @@ static int read_address(struct unix_address *u, unsigned int how, struct answer 
 		return 0;
 	}
 	if (a.sun_family != AF_UNIX || len <= path_at || !a.sun_path[0] || len > sizeof(a))
-		return 0;	/* other families, unnamed, abstract: this namespace's own */
+		return 0;	/* other families, unnamed, abstract: this namespace's own, or Landlock's */
 	memcpy(u->path, a.sun_path, len - path_at);
 	u->r.given = u->path;
 	if (walk(&u->r, AT_FDCWD, u->path, how, 0, &u->p) < 0) {
@@ -72,6 +72,42 @@ static int family_of(const struct request *r)
 	if (r->n->data.args[2] >= sizeof(family))
 		target_read(r->tid, r->n->data.args[1], &family, sizeof(family));
 	return family;
+}
+
+/*
+ * Where the host's sockets are in view, "continue" is never the answer: the
+ * command could put another address, or another socket, in the place of what we
+ * looked at. So what is left over is done here as well, and abstract names,
+ * which may be anybody's, are not.
+ */
+static struct answer connect_bare(const struct request *r)
+{
+	struct sockaddr_storage addr = { 0 };
+	size_t len = r->n->data.args[2];
+	struct request told = *r;
+	struct answer a;
+	int sock;
+
+	if (len < sizeof(addr.ss_family) || len > sizeof(addr))
+		return answer_errno(EINVAL);
+	if (target_read(r->tid, r->n->data.args[1], &addr, len) < 0)
+		return answer_errno(EFAULT);
+	if (!target_alive(r))
+		return answer_errno(EINTR);
+	if (addr.ss_family == AF_INET || addr.ss_family == AF_INET6)
+		return net_connect(r, &addr, len);
+	if (addr.ss_family == AF_UNIX) {
+		told.given = "an abstract socket";
+		return refuse(&told, ACT_UNIX_CONNECT, NULL, "without namespaces it may be the host's", EACCES);
+	}
+	if (addr.ss_family != AF_UNSPEC && addr.ss_family != AF_NETLINK)
+		return answer_errno(EAFNOSUPPORT);
+	sock = target_take_fd(r, (int)r->n->data.args[0]);
+	if (sock < 0)
+		return answer_errno(errno);
+	a = answer_result(connect(sock, (struct sockaddr *)&addr, (socklen_t)len));
+	close(sock);
+	return a;
 }
 
 /*
@@ -176,6 +212,30 @@ static int was_made_here(const struct place *p)
 	return found;
 }
 
+static int is_internet(const struct request *r)
+{
+	int family = family_of(r);
+
+	return family == AF_INET || family == AF_INET6;
+}
+
+static struct answer bind_internet(const struct request *r)
+{
+	char addr[sizeof(struct sockaddr_storage)];
+	size_t len = r->n->data.args[2];
+
+	if (len > sizeof(addr))
+		return answer_errno(EINVAL);
+	if (target_read(r->tid, r->n->data.args[1], addr, len) < 0)
+		return answer_errno(EFAULT);
+	return target_alive(r) ? net_bind(r, addr, len) : answer_errno(EINTR);
+}
+
+struct answer do_listen(const struct request *r)
+{
+	return target_alive(r) ? net_listen(r) : answer_errno(EINTR);
+}
+
 struct answer do_bind(const struct request *r)
 {
 	const char *rule;
@@ -185,6 +245,8 @@ struct answer do_bind(const struct request *r)
 	int err;
 	UNIX_ADDRESS(r);
 
+	if (r->b->bare && is_internet(r))
+		return bind_internet(r);
 	if (!read_address(&u, 0, &a))
 		return a;
 	if (is_native(&u.p))
@@ -254,9 +316,9 @@ struct answer do_connect(const struct request *r)
 	UNIX_ADDRESS(r);
 
 	if (family_of(r) != AF_UNIX)
-		return connect_internet(r);
+		return r->b->bare ? connect_bare(r) : connect_internet(r);
 	if (!read_address(&u, WALK_FOLLOW, &a))
-		return a;
+		return r->b->bare && a.kind == ANSWER_CONTINUE ? connect_bare(r) : a;
 	if (!u.p.name[0])
 		return answer_errno(ECONNREFUSED);
 	if (fstatat(u.p.dir, u.p.name, &st, AT_SYMLINK_NOFOLLOW) < 0)

@@ -13,6 +13,9 @@
  *
  * In order: PLAN, LISTENERS, JOIN, JOINED, FILTER, NOTIFY, SERVE, READY, GO.
  *
+ * In the layout without namespaces ("bare") the proxies' sockets and their place are
+ * the supervisor's, so LISTENERS and JOINED carry no descriptors, and JOIN only the plan.
+ *
  * End of file from the stage after MSG_GO, without MSG_FAIL, means the command
  * was executed.
  */
@@ -46,6 +49,7 @@ enum zone_kind {
 	ZONE_PRIVATE,	/* as NATIVE, but a WRITE zone lies below it, so the broker does the writing */
 	ZONE_DEV,	/* the minimal /dev: writing granted by Landlock, no making */
 	ZONE_PROC,	/* /proc: a few files of the command's own processes */
+	ZONE_HIDDEN,	/* bare only: the rest of the host; neither read nor written */
 	ZONE_NUM
 };
 
@@ -70,6 +74,9 @@ struct blob_head {
 	uint32_t filter_off[2], n_filter[2];
 	uint32_t may_seal;		/* 1: all that is writable is private, so sealing makes up for the spared */
 	uint32_t listen_proxies;	/* 1: open the two proxy listeners */
+	uint32_t is_bare;		/* 1: no namespaces: Landlock holds reads and TCP too */
+	uint32_t reads_are_ours;	/* bare only, 1: something in view may not be read, so the broker opens for reading too */
+	uint32_t proxy_ports[2];	/* HTTP and SOCKS, on loopback */
 	uint32_t ignored_signals;	/* bit n: signal n was ignored when agate was started, as under nohup(1) */
 	/* rlimits of the command; 0: leave */
 	uint64_t limit_cpu_s, limit_memory, limit_file, limit_pids, limit_files;
@@ -111,7 +118,7 @@ enum violation_text { VT_TARGET, VT_RESOLVED, VT_RULE, VT_COMM, VT_EXE, VT_NUM }
 enum file_action {
 	ACT_READ_DATA, ACT_WRITE_CREATE, ACT_WRITE_DATA, ACT_WRITE_RENAME, ACT_WRITE_LINK, ACT_WRITE_MKDIR,
 	ACT_WRITE_SYMLINK, ACT_WRITE_UNLINK, ACT_WRITE_MODE, ACT_WRITE_NODE, ACT_UNIX_CONNECT, ACT_BIND,
-	ACT_NETWORK, ACT_SYSCALL, ACT_NUM
+	ACT_NETWORK, ACT_NETWORK_BIND, ACT_SYSCALL, ACT_NUM
 };
 
 struct msg_violation {

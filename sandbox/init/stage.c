@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/keyctl.h>
 
@@ -141,61 +142,109 @@ static int no_new_privs(struct stage *s)
 }
 
 /*
- * Reading and executing are not Landlock's here: the mounts decide what is in
+ * Should: hold for root as well. bwrap has done it where there is one: a process
+ * without capabilities gains nothing by being root but what root owns.
+ */
+static int drop_rights(struct stage *s)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { 0 };
+
+	if (!s->blob->is_bare)
+		return 0;
+	for (int cap = 0; cap < 64; cap++)	/* who may not drop them has none to bound */
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			break;
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 && errno != EINVAL)
+		return -1;
+	return (int)syscall(SYS_capset, &head, none);
+}
+
+/*
+ * Reading and executing are not Landlock's where mounts are: the mounts decide what is in
  * view, and a file the user handed over as standard input must stay readable
- * through /dev/stdin although it is on none of them.
+ * through /dev/stdin although it is on none of them. Without mounts it is the
+ * other way round.
  */
 #define LL_READS (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 
-/* Which Landlock rights a zone gets natively. */
+/* Which Landlock rights a zone gets natively; those that are not handled are everybody's anyway. */
 static uint64_t zone_rights(uint32_t kind, uint64_t handled)
 {
 	switch (kind) {
 	case ZONE_NATIVE:
 		return handled;
 	case ZONE_DEV:
-		return handled & (LANDLOCK_ACCESS_FS_WRITE_FILE | LL_TRUNCATE | LL_IOCTL_DEV);
-	default:
+		return handled & (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | LL_TRUNCATE | LL_IOCTL_DEV);
+	case ZONE_PROC:
+		return handled & (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR);
+	case ZONE_HIDDEN:
 		return 0;
+	default:
+		return handled & LL_READS;
 	}
 }
+
+/* Rights that make sense on what is no directory; the kernel refuses others there. */
+#define LL_OF_FILE (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | \
+		    LL_TRUNCATE | LL_IOCTL_DEV)
 
 static int grant(int ruleset, const char *path, uint64_t rights)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC), r;
+	struct stat st;
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
-	r = sys_landlock_add(ruleset, rights, fd);
+	r = sys_landlock_add(ruleset, S_ISDIR(st.st_mode) ? rights : rights & LL_OF_FILE, fd);
 	close(fd);
 	return r;
 }
 
 /*
- * Should: handle every right to change that this kernel knows, and grant it only
- * where nothing comes back to the host. Mustn't: grant anything on a WRITE zone; the
- * broker acts there.
+ * All that this kernel knows. Without namespaces also reading, and TCP, of which
+ * nothing is granted to anybody: the broker binds and connects.
  */
-static int restrict_paths(struct stage *s)
+static int new_ruleset(const struct stage *s, uint64_t *ret_handled)
 {
-	const struct blob_zone *z = (const void *)((const char *)s->blob + s->blob->zones_off);
-	struct ll_ruleset_attr attr = { .handled_access_fs = LL_ABI1_ALL & ~(uint64_t)LL_READS };
-	int abi = sys_landlock_create(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION), ruleset;
+	struct ll_ruleset_attr attr = { .handled_access_fs = LL_ABI1_ALL };
+	int abi = sys_landlock_create(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	size_t size = sizeof(attr.handled_access_fs);
 
 	if (abi < 1)
 		return -1;
+	if (s->blob->is_bare && abi < LL_BARE_ABI) {
+		errno = ENOSYS;
+		return -1;
+	}
 	attr.handled_access_fs |= (abi >= 2 ? LL_REFER : 0) | (abi >= 3 ? LL_TRUNCATE : 0) |
 				  (abi >= 5 ? LL_IOCTL_DEV : 0);
+	if (s->blob->is_bare)
+		attr.handled_access_net = LL_NET_BIND | LL_NET_CONNECT;
+	else
+		attr.handled_access_fs &= ~(uint64_t)LL_READS;
 	if (abi >= 6) {
 		attr.scoped = LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL;
 		size = sizeof(attr);
 	}
-	ruleset = sys_landlock_create(&attr, size, 0);
+	*ret_handled = attr.handled_access_fs;
+	return sys_landlock_create(&attr, size, 0);
+}
+
+/*
+ * Should: handle every right to change, and grant it only where nothing comes
+ * back to the host. Mustn't: grant changes on a WRITE zone; the broker acts there.
+ */
+static int restrict_paths(struct stage *s)
+{
+	const struct blob_zone *z = (const void *)((const char *)s->blob + s->blob->zones_off);
+	uint64_t handled = 0;
+	int ruleset = new_ruleset(s, &handled);
+
 	if (ruleset < 0)
 		return -1;
 	for (uint32_t i = 0; i < s->blob->n_zones; i++) {
-		uint64_t rights = zone_rights(z[i].kind, attr.handled_access_fs);
+		uint64_t rights = zone_rights(z[i].kind, handled);
 
 		if (rights && grant(ruleset, wire_text(s->blob, z[i].path_off), rights) < 0)
 			return -1;
@@ -277,6 +326,7 @@ static const struct step steps[] = {
 	{ "open the proxies' listening sockets", open_listeners },
 	{ "make a session keyring", new_keyring },
 	{ "limit resources", limit_resources },
+	{ "drop capabilities", drop_rights },
 	{ "set no_new_privs", no_new_privs },
 	{ "close descriptors", close_others },
 	{ "restrict paths with Landlock", restrict_paths },

@@ -33,6 +33,9 @@
 #define LL_IOCTL_DEV (1ULL << 15)	/* 5 */
 #define LL_ABI1_ALL ((1ULL << 13) - 1)
 #define LL_REFER (1ULL << 13)		/* 2 */
+#define LL_BARE_ABI 6			/* without namespaces: TCP from 4, signals and abstract sockets from 6 */
+#define LL_NET_BIND (1ULL << 0)		/* 4 */
+#define LL_NET_CONNECT (1ULL << 1)	/* 4 */
 #define LL_SCOPE_ABSTRACT (1ULL << 0)	/* 6 */
 #define LL_SCOPE_SIGNAL (1ULL << 1)	/* 6 */
 

@@ -20,6 +20,8 @@
 #include "sandbox/init/broker.h"
 #include "sandbox/init/sys.h"
 
+#define MAX_DEPTH 4096	/* generations of a run */
+
 int target_read(pid_t tid, uint64_t addr, void *to, size_t len)
 {
 	struct iovec local = { .iov_base = to, .iov_len = len };
@@ -207,6 +209,35 @@ int target_ids(const struct request *r, pid_t *ret_tgid, pid_t *ret_inner_tgid, 
 	*ret_tgid = (pid_t)strtol(tgid, NULL, 10);
 	*ret_inner_tgid = last_number(inner_tgid);
 	*ret_inner_tid = last_number(inner_tid);
+	return 0;
+}
+
+/* The parent of @pid, or -1. */
+static pid_t parent_of(const struct broker *b, pid_t pid)
+{
+	char path[32], status[4096];
+	const char *at;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%d/status", (int)pid);
+	fd = openat(b->proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, status, sizeof(status) - 1);
+	close(fd);
+	status[n > 0 ? n : 0] = '\0';
+	at = status_line(status, "\nPPid:\t");
+	return at ? (pid_t)strtol(at, NULL, 10) : -1;
+}
+
+int target_is_ours(const struct broker *b, pid_t pid)
+{
+	for (int depth = 0; b->bare && pid > 1 && depth < MAX_DEPTH; depth++) {
+		pid = parent_of(b, pid);
+		if (pid == b->bare)
+			return 1;
+	}
 	return 0;
 }
 

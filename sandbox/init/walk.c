@@ -235,15 +235,39 @@ static int is_own_fd_dir(const struct request *r, const char *dir)
 }
 
 /*
- * A magic link of /proc/PID: let the kernel take us to its object. Pid 1 is
- * bwrap's, outside the command's Landlock domain, and not for it to look into.
+ * Without mounts, what the command was given when it started (a log file as
+ * standard error) lies in the same tree as all that is out of view. Nobody opens
+ * anything there after the start, but by O_PATH, which opens nothing; so a
+ * descriptor that is open for something was given. We take it itself: what is
+ * at its number may change.
+ */
+static void take_given(struct walker *w, int number)
+{
+	struct place *p = w->at;
+	int fd = target_take_fd(w->r, number), flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+
+	if (flags < 0 || (flags & O_PATH) || fd_path(w->r->b, fd, p->path) < 0) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	close(p->object);
+	p->object = fd;
+	p->zone = NULL;
+	p->foreign = 1;
+	p->foreign_flags = flags;
+}
+
+/*
+ * A magic link of /proc/PID: let the kernel take us to its object, with our
+ * rights: so only of processes the command may look into.
  * Returns 1 when the walk ends on the object, 0 to go on from it, -1.
  */
 static int follow_magic(struct walker *w, const char *dir, const char *name, const char *rest)
 {
 	int fd;
 
-	if (!strncmp(dir, "/proc/1/", 8) || !strcmp(dir, "/proc/1")) {
+	if (proc_is_closed(w->r->b, dir)) {
 		errno = EACCES;
 		return -1;
 	}
@@ -263,6 +287,8 @@ static int follow_magic(struct walker *w, const char *dir, const char *name, con
 		return -1;
 	if (w->at->foreign && is_own_fd_dir(w->r, dir))
 		w->at->foreign_flags = target_fd_flags(w->r, atoi(name));
+	if (w->at->zone && w->at->zone->kind == ZONE_HIDDEN && is_own_fd_dir(w->r, dir))
+		take_given(w, atoi(name));
 	return 1;
 }
 
