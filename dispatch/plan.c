@@ -15,6 +15,30 @@ static int no_memory(struct err *err)
 	return err_set(err, ERR_NOMEM, 0, "out of memory");
 }
 
+/* --- where things are seen --- */
+
+/* The workspace, as the command sees it. */
+static const char *tree_of(const struct plan_facts *f)
+{
+	return f->is_bare ? f->workspace : f->original;
+}
+
+/* The private home, as the command sees it. */
+static const char *home_of(const struct plan_facts *f)
+{
+	return f->is_bare ? f->run_home : f->home;
+}
+
+/* A path the user gave, as the command sees it: what lies in the original is in its copy. */
+static char *seen_at(const struct plan_facts *f, const char *path)
+{
+	const char *rest = path + strlen(f->original);
+
+	if (!f->is_bare || !path_under(path, f->original))
+		return strdup(path);
+	return *rest ? path_join(f->workspace, rest + strspn(rest, "/")) : strdup(f->workspace);
+}
+
 /* --- rules --- */
 
 static const char *base_of(const struct plan_facts *f)
@@ -22,17 +46,27 @@ static const char *base_of(const struct plan_facts *f)
 	return path_under(f->cwd, f->original) ? f->cwd : f->original;
 }
 
+/* Rules for the tree, written about the original. */
+static char *join_seen(const struct plan_facts *f, const char *word)
+{
+	OWN(mem) char *path = path_join(base_of(f), word);
+
+	return path ? seen_at(f, path) : NULL;
+}
+
 char *plan_rule(const struct plan_facts *f, const char *word)
 {
 	struct strv one = { 0 };
 	char *rule;
 
-	if (word[0] == '/' || !strncmp(word, "**/", 3))
+	if (word[0] == '/')
+		return seen_at(f, word);
+	if (!strncmp(word, "**/", 3))
 		return strdup(word);
 	if (word[0] == '~' && (!word[1] || word[1] == '/'))
 		return path_expand(word, f->home, "/");
 	if (strchr(word, '/') || !strpbrk(word, "*?["))
-		return path_join(base_of(f), word);
+		return join_seen(f, word);
 	if (strv_addf(&one, "**/%s", word) < 0)
 		return NULL;
 	rule = TAKE(one.v[0]);
@@ -154,17 +188,25 @@ static void order_binds(struct sandbox_spec *spec)
 		qsort(spec->binds, kept, sizeof(*spec->binds), by_guest);
 }
 
+/* Alternates name them where they are shown. */
+static int add_objects(const struct plan_facts *f, struct sandbox_spec *spec)
+{
+	for (size_t i = 0; i < f->n_objects; i++)
+		if (spec_add_bind(spec, f->objects[i].host, f->is_bare ? f->objects[i].host : f->objects[i].guest, 1) < 0)
+			return -1;
+	return 0;
+}
+
 static int add_binds(const struct plan_facts *f, struct sandbox_spec *spec)
 {
 	int read_only = mode_is_readonly((enum mode)f->request->mode);
 
-	if (spec_add_bind(spec, f->run_home, f->home, 0) < 0 || add_same(f, f->tool_roots, spec) < 0 ||
+	if (spec_add_bind(spec, f->run_home, home_of(f), 0) < 0 || add_same(f, f->tool_roots, spec) < 0 ||
 	    (f->seam && add_same(f, &f->seam->roots, spec) < 0) ||
 	    add_pairs(spec, f->reads, f->n_reads, 1) < 0 || add_pairs(spec, f->writes, f->n_writes, 0) < 0 ||
-	    add_pairs(spec, f->objects, f->n_objects, 1) < 0 ||
-	    spec_add_bind(spec, f->workspace, f->original, read_only) < 0)
+	    add_objects(f, spec) < 0 || spec_add_bind(spec, f->workspace, tree_of(f), read_only) < 0)
 		return -1;
-	if (f->gitdir && spec_add_bind(spec, f->gitdir, f->guest_gitdir, read_only) < 0)
+	if (f->gitdir && spec_add_bind(spec, f->gitdir, f->is_bare ? f->gitdir : f->guest_gitdir, read_only) < 0)
 		return -1;
 	if (f->managed_host && spec_add_bind(spec, f->managed_host, f->seam->managed_guest, 1) < 0)
 		return -1;
@@ -179,8 +221,11 @@ static int add_git_dirs(const struct plan_facts *f, struct strv *deny_write)
 {
 	if (f->in_place && f->source_gitdir && policy_git_dir(f->source_gitdir, deny_write) < 0)
 		return -1;
+	/* It is no ".git" where it stands, so the standard rules do not know it. */
+	if (f->is_bare && f->gitdir && policy_own_git_dir(f->gitdir, deny_write) < 0)
+		return -1;
 	for (size_t i = 0; f->nested && i < f->nested->n; i++) {
-		OWN(mem) char *path = path_join(f->original, f->nested->v[i]);
+		OWN(mem) char *path = path_join(tree_of(f), f->nested->v[i]);
 
 		if (!path || policy_git_dir(path, deny_write) < 0)
 			return -1;
@@ -201,7 +246,10 @@ static int add_write_denials(const struct plan_facts *f, struct strv *deny_write
 {
 	if (policy_standard_denies(deny_write) < 0)
 		return -1;
-	if ((has_real_home(f) ? policy_home_writes : policy_private_home)(f->home, deny_write) < 0)
+	if (has_real_home(f) && policy_home_writes(f->home, deny_write) < 0)
+		return -1;
+	/* Where the private home is not at the place of the real one, it stays private. */
+	if ((f->is_bare || !has_real_home(f)) && policy_private_home(home_of(f), deny_write) < 0)
 		return -1;
 	for (size_t i = 0; f->seam && i < f->seam->writes.n; i++)
 		if (strv_addf(deny_write, "!%s", f->seam->writes.v[i]) < 0)
@@ -221,6 +269,16 @@ static int add_consent(const struct plan_bind *b, size_t n, struct sandbox_spec 
 	return 0;
 }
 
+/* What is the run's own lies in the state directory, and is seen there where there are no mounts. */
+static int add_own_places(const struct plan_facts *f, struct strv *allow_read)
+{
+	if (!f->is_bare)
+		return 0;
+	if (strv_add(allow_read, f->run_home) < 0 || (f->gitdir && strv_add(allow_read, f->gitdir) < 0))
+		return -1;
+	return f->in_place ? 0 : strv_add(allow_read, f->workspace);
+}
+
 static int add_read_denials(const struct plan_facts *f, struct sandbox_spec *spec)
 {
 	if ((f->n_reads || f->n_writes || f->request->audit_reads) &&
@@ -231,7 +289,7 @@ static int add_read_denials(const struct plan_facts *f, struct sandbox_spec *spe
 	if (f->tool_masks && strv_copy(&spec->deny_read, f->tool_masks) < 0)
 		return -1;
 	/* It may lie in a system directory, or in the workspace that is used in place. */
-	if (strv_add(&spec->deny_read, f->state_dir) < 0)
+	if (strv_add(&spec->deny_read, f->state_dir) < 0 || add_own_places(f, &spec->allow_read) < 0)
 		return -1;
 	return add_rules(f, &f->request->deny_read, &spec->deny_read);
 }
@@ -255,13 +313,13 @@ static int add_names(const struct plan_facts *f, struct sandbox_spec *spec)
 	spec->session_id = strdup(f->run_id);
 	spec->workspace_id = strdup(req->workspace_id ? req->workspace_id : f->run_id);
 	spec->agent_id = strdup(agent_name((enum agent_kind)req->agent));
-	spec->guest_workdir = strdup(base_of(f));
-	spec->guest_home = strdup(f->home);
+	spec->guest_workdir = seen_at(f, base_of(f));
+	spec->guest_home = strdup(home_of(f));
 	if (!spec->session_id || !spec->workspace_id || !spec->agent_id || !spec->guest_workdir ||
 	    !spec->guest_home)
 		return -1;
 	/* The private home stays writable where the workspace is not. */
-	return strv_add(&spec->runner_state_dirs, f->home);
+	return strv_add(&spec->runner_state_dirs, home_of(f));
 }
 
 static int add_network(const struct plan_facts *f, struct sandbox_spec *spec)
@@ -281,6 +339,9 @@ int plan_spec(const struct plan_facts *f, struct sandbox_spec *ret, struct err *
 
 	if (check_asked(f, err) < 0)
 		return -1;
+	if (f->is_bare && f->managed_host)
+		return err_set(err, ERR_POLICY, 0, "cannot put the agent's managed settings at '%s': without namespaces "
+			       "nothing can be shown there", f->seam->managed_guest);
 	spec.limits.wall_ms = req->timeout_ms;
 	spec.limits.cpu_ms = req->cpu_ms;
 	spec.limits.memory_bytes = req->memory_bytes;

@@ -5,6 +5,10 @@
  * and the same digest. What has to be looked up is in struct plan_facts; the
  * link-resolved twins are added afterwards, by spec_twins().
  *
+ * Where there are no mounts (is_bare) nothing can be shown elsewhere: the workspace
+ * stands at its own path, what the user says of the original is meant for it, and
+ * the private home is where it is.
+ *
  * In the spec, binds go outer before inner: the private home, then what lies in
  * it, then the objects git borrows, then the workspace and its git directory.
  */
@@ -56,6 +60,7 @@ struct plan_facts {
 	const struct strv *allow, *deny;	/* domain rules beside the request's; NULL: none */
 	const struct strv *originals;	/* checkouts of all registered repositories */
 
+	int is_bare;			/* no mounts: everything is seen where it is, so guest paths are host paths */
 	const struct seam *seam;	/* NULL: nothing to add */
 	const char *managed_host;	/* the file with its managed settings, host side; NULL: none */
 };

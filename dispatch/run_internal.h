@@ -66,9 +66,11 @@ struct run {
 	struct workspace ws;
 	int has_workspace;
 	char *home;			/* private, host side: dir/home */
-	char *guest_home;		/* $HOME of the command: the user's path, or .home without a sandbox */
+	char *guest_home;		/* $HOME of the command: the user's path, or .home where nothing can be bound there */
 
 	/* environment */
+	struct run_proxies proxies;	/* of a bare run */
+	int has_proxies;
 	char *program;			/* argv[0] as found; NULL: not found */
 	struct seam seam;
 	struct strv config_env;		/* placeholders, and whom to believe */
@@ -97,6 +99,12 @@ struct run {
 
 	struct end end;
 };
+
+/* run_has_view() - 1 if what the run sees may stand elsewhere than where it is */
+static inline int run_has_view(const struct run *run)
+{
+	return run->runner->has_view;
+}
 
 /* run_is_native() - 1 if the command will be held by a sandbox */
 static inline int run_is_native(const struct run *run)

@@ -110,6 +110,7 @@ int run_make_env(const struct run *run, const char *home, struct strv *ret, stru
 {
 	OWN(strv) struct strv visible = { 0 };
 	OWN(strv) struct strv own = { 0 };
+	OWN(mem) char *tmp = NULL;
 	struct identity id = { 0 };
 	struct scrub_rules rules = {
 		.wanted = &run->req->env, .home = home, .run_id = run->id[0] ? run->id : "plan", .own = &own,
@@ -119,8 +120,13 @@ int run_make_env(const struct run *run, const char *home, struct strv *ret, stru
 	if (!r && run_is_native(run)) {
 		r = find_visible(run, &visible, err);
 		rules.visible = &visible;
-		rules.http_port = PROXY_HTTP_PORT;
-		rules.socks_port = PROXY_SOCKS_PORT;
+		rules.http_port = run->has_proxies ? run->proxies.port[0] : PROXY_HTTP_PORT;
+		rules.socks_port = run->has_proxies ? run->proxies.port[1] : PROXY_SOCKS_PORT;
+	}
+	if (!r && run->runner->is_bare && run->dir) {
+		tmp = path_join(run->dir, RUN_TMP);
+		rules.tmpdir = tmp;
+		r = tmp ? 0 : no_memory(err);
 	}
 	if (!r && find_own(run, &own) < 0)
 		r = no_memory(err);
@@ -169,6 +175,12 @@ int step_environment(struct run *run, struct err *err)
 		return err->code == ERR_NOTFOUND ? end_set(run, "no-command", EXIT_NO_COMMAND, err) : STEP_FAILED;
 	if (reveal(run, err) < 0)
 		return STEP_FAILED;
+	/* The variables name the proxies' ports, which nobody can know before the sockets are there. */
+	if (run->runner->listen) {
+		if (run->runner->listen(&run->proxies, err) < 0)
+			return STEP_FAILED;
+		run->has_proxies = 1;
+	}
 	if (run_make_env(run, run->guest_home, &run->env, err) < 0)
 		return STEP_FAILED;
 	feed_event(&run->feed, "run.environment", names_json(&run->env));
@@ -179,4 +191,7 @@ void undo_environment(struct run *run)
 {
 	strv_done(&run->env);
 	user_config_wipe(&run->config);
+	for (int i = 0; run->has_proxies && i < 2; i++)
+		close(run->proxies.fd[i]);
+	run->has_proxies = 0;
 }

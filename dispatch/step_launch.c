@@ -229,7 +229,7 @@ static int fly(struct flight *f, struct err *err)
 		.init_path = run->desk.place.init, .data_dir = run->desk.place.data,
 		.egress = run->config.egress, .secrets = run->config.secrets, .secrets_len = run->config.secrets_len,
 		.looks_into_tls = run->config.looks_into_tls && run->spec.network_enabled,
-		.net_log = run->req->net_log, .ignored_signals = signals_ignored(),
+		.proxies = run->proxies, .net_log = run->req->net_log, .ignored_signals = signals_ignored(),
 		/* Who denies a path by name wants to know who tried it. */
 		.audit_reads = run->req->audit_reads || run->req->deny_read.n, .ops = &ops, .cookie = f,
 	};

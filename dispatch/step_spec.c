@@ -69,6 +69,7 @@ static int spec_of(const struct run *run, const struct workspace *ws, const char
 		.writes = run->writes.bind, .n_writes = run->writes.n, .tool_roots = &l.roots,
 		.tool_masks = &l.masks, .originals = &run->originals, .seam = &run->seam,
 		.allow = &run->config.allow, .deny = &run->config.deny,
+		.is_bare = run->runner && run->runner->is_bare,
 	};
 	int r = look_up(run, ws, dir, &l) < 0 ? no_memory(err) : 0;
 

@@ -24,7 +24,7 @@ static const enum workspace_strategy strategies[WISH_NUM] = {
 static int make_home(struct run *run, struct err *err)
 {
 	run->home = path_join(run->dir, "home");
-	run->guest_home = run->home ? strdup(run_is_native(run) ? run->desk.place.home : run->home) : NULL;
+	run->guest_home = run->home ? strdup(run_has_view(run) ? run->desk.place.home : run->home) : NULL;
 	if (!run->guest_home)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
 	if (mkdir(run->home, 0700) < 0)
@@ -73,7 +73,7 @@ int step_workspace(struct run *run, struct err *err)
 	if (make_home(run, err) < 0 || workspace_create(&params, &run->ws, err) < 0)
 		return STEP_FAILED;
 	run->has_workspace = 1;
-	if (!run_is_native(run) && hostgit_connect(&run->ws, err) < 0)
+	if (!run_has_view(run) && hostgit_connect(&run->ws, err) < 0)
 		return STEP_FAILED;
 	tell(run);
 	feed_event(&run->feed, "workspace.ready", ready_json(&run->ws));
@@ -115,12 +115,23 @@ static void drop(struct run *run)
 	run->workspace_gone = 1;
 }
 
+/* A bare run's private /tmp, which no mount namespace took along. */
+static void drop_private(const struct run *run)
+{
+	OWN(mem) char *tmp = run->dir && run->runner->is_bare ? path_join(run->dir, RUN_TMP) : NULL;
+	struct err err = { 0 };
+
+	if (tmp && workspace_discard(tmp, &err) < 0)
+		say("cannot delete the run's temporary files: %s", err.msg);
+}
+
 void undo_workspace(struct run *run)
 {
-	if (run->has_workspace && !run_is_native(run))
+	if (run->has_workspace && !run_has_view(run))
 		hostgit_disconnect(&run->ws);
 	if (run->has_workspace)
 		collect(run);
+	drop_private(run);
 	if (run->dir && run->has_row && !is_worth_keeping(run))
 		drop(run);
 	if (run->has_feed)

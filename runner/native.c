@@ -9,6 +9,9 @@
  *	end of file	the command was executed
  *	bwrap exits	the tree is gone; helpers say their last and end; then ops->ended
  *
+ * In the bare layout one process is both: agate-init forks the stage and becomes
+ * the broker, so what is called bwrap below is it. Its end is the tree's.
+ *
  * A helper that ends too early ends the run: a gate nobody keeps is closed.
  */
 #include <arpa/inet.h>
@@ -19,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,6 +34,7 @@
 #include "base/strv.h"
 #include "runner/limits.h"
 #include "runner/native.h"
+#include "runner/tree.h"
 #include "sandbox/init/proto.h"
 #include "sandbox/probe.h"
 #include "sandbox/spec.h"
@@ -39,6 +44,8 @@
 #define DRAIN_MS 2000		/* for the last bytes of output */
 #define SETUP_MS 30000		/* from the start to the command */
 #define BWRAP_TASKS 2		/* bwrap itself and its first process inside */
+#define BROKER_TASKS 8		/* the broker and its threads, where they are above the command */
+#define REAP_MS 12000		/* for the broker to kill what the command left behind */
 
 struct stream {
 	struct runner_run *run;
@@ -50,6 +57,7 @@ struct stream {
 struct runner_run {
 	struct loop *loop;
 	struct run_params p;
+	int is_bare;				/* no bwrap: what is called so below is the broker, and there is no other */
 	int stage_ctl, broker_ctl, blob;
 	struct watch *stage_watch, *broker_watch;
 	struct watch *bwrap, *broker;		/* the two children */
@@ -83,6 +91,8 @@ static void close_stream(struct stream *s)
 }
 
 static int read_broker(struct runner_run *run, int fd);
+static int read_stage(struct runner_run *run);
+static void on_stage(void *cookie, int fd, unsigned int ready);
 
 static void end_watch(struct watch **w)
 {
@@ -107,11 +117,30 @@ static void maybe_end(struct runner_run *run)
 	run->p.ops->ended(run->p.cookie, &end);
 }
 
-/* SIGKILL to bwrap takes the whole pid namespace with it. */
-static void kill_tree(struct runner_run *run)
+static void on_never_reaped(void *cookie)
 {
+	struct runner_run *run = cookie;
+
+	run->last = NULL;
 	if (run->bwrap_pid > 0)
 		kill(run->bwrap_pid, SIGKILL);
+}
+
+/*
+ * SIGKILL to bwrap takes the whole pid namespace with it. Without one the
+ * broker has to kill what is below it, and does so when we hang up.
+ */
+static void kill_tree(struct runner_run *run)
+{
+	if (run->bwrap_pid <= 0)
+		return;
+	if (!run->is_bare) {
+		kill(run->bwrap_pid, SIGKILL);
+		return;
+	}
+	shutdown(run->broker_ctl, SHUT_WR);
+	if (!run->last)
+		run->last = loop_timer(run->loop, REAP_MS, 0, on_never_reaped, run);
 }
 
 /* The first reason stays. */
@@ -148,6 +177,24 @@ static void on_last_time(void *cookie)
 	maybe_end(run);
 }
 
+/*
+ * The broker is gone and with it the tree; if it did not go by itself, what is
+ * left came to us. What both said before is read first.
+ */
+static void on_bare_gone(struct runner_run *run, int status, int signum)
+{
+	while (run->broker_watch && read_broker(run, run->broker_ctl))
+		;
+	while (run->stage_watch && read_stage(run))
+		;
+	run->broker_gone = 1;
+	if (signum && run->kind == END_EXITED)
+		fail_words(run, "the broker ended before the command");
+	if (signum || status == 125)
+		tree_kill(0, egress_pid(run->egress));
+	end_watch(&run->last);
+}
+
 static void on_bwrap_exited(void *cookie, int status, int signum)
 {
 	struct runner_run *run = cookie;
@@ -155,13 +202,16 @@ static void on_bwrap_exited(void *cookie, int status, int signum)
 	run->bwrap = NULL;
 	run->bwrap_pid = 0;
 	run->bwrap_gone = 1;
+	if (run->is_bare)
+		on_bare_gone(run, status, signum);
 	limits_end(run->limits);
 	run->limits = NULL;
 	run->status = signum ? 128 + signum : status;
 	if (!run->got_notify && run->kind == END_EXITED) {
 		struct err err = { 0 };
 
-		err_set(&err, ERR_MISSING, 0, "bubblewrap could not build the sandbox (status %d)", run->status);
+		err_set(&err, ERR_MISSING, 0, "%s could not build the sandbox (status %d)",
+			run->is_bare ? "the broker" : "bubblewrap", run->status);
 		err_hint(&err, "see its message above; `agate doctor` tries each part");
 		fail(run, END_FAILED, &err);
 	}
@@ -268,35 +318,6 @@ static const struct egress_ops egress_ops = {
 
 /* --- the stage --- */
 
-/* Receive one message with the sender's pid (0 if unknown) and its descriptors. */
-static ssize_t receive(int sock, void *data, size_t len, int fds[2], size_t *ret_nfds, pid_t *ret_pid)
-{
-	union {
-		struct cmsghdr align;
-		char room[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(2 * sizeof(int))];
-	} ctl;
-	struct iovec iov = { .iov_base = data, .iov_len = len };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl, .msg_controllen = sizeof(ctl) };
-	ssize_t n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-
-	*ret_nfds = 0;
-	*ret_pid = 0;
-	for (struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL; c; c = CMSG_NXTHDR(&msg, c)) {
-		struct ucred cred;
-
-		if (c->cmsg_level != SOL_SOCKET)
-			continue;
-		if (c->cmsg_type == SCM_CREDENTIALS) {
-			memcpy(&cred, CMSG_DATA(c), sizeof(cred));
-			*ret_pid = cred.pid;
-		} else if (c->cmsg_type == SCM_RIGHTS) {
-			*ret_nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-			memcpy(fds, CMSG_DATA(c), *ret_nfds * sizeof(int));
-		}
-	}
-	return n;
-}
-
 static int open_ns(pid_t pid, const char *which)
 {
 	char path[64];
@@ -306,30 +327,40 @@ static int open_ns(pid_t pid, const char *which)
 }
 
 /* The stage waits, so its pid is still its own. */
-static int join_broker(struct runner_run *run, struct err *err)
+static int join_namespaces(struct runner_run *run, const struct msg_plain *m, struct err *err)
 {
-	const struct msg_plain m = { .type = MSG_JOIN };
 	OWN(fd) int net = open_ns(run->command_pid, "net");
 	OWN(fd) int mnt = open_ns(run->command_pid, "mnt");
 	const int fds[JOIN_NUM] = { [JOIN_NETNS] = net, [JOIN_MNTNS] = mnt, [JOIN_BLOB] = run->blob };
 
 	if (net < 0 || mnt < 0)
 		return err_set(err, ERR_SYS, errno, "cannot open the sandbox's namespaces");
-	if (io_send_fds(run->broker_ctl, &m, sizeof(m), fds, JOIN_NUM) < 0)
+	if (io_send_fds(run->broker_ctl, m, sizeof(*m), fds, JOIN_NUM) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot start the broker");
+	return 0;
+}
+
+static int join_broker(struct runner_run *run, struct err *err)
+{
+	const struct msg_plain m = { .type = MSG_JOIN };
+
+	if (!run->is_bare)
+		return join_namespaces(run, &m, err);
+	if (io_send_fds(run->broker_ctl, &m, sizeof(m), &run->blob, 1) < 0)
 		return err_set(err, ERR_SYS, errno, "cannot start the broker");
 	return 0;
 }
 
 static int on_listeners(struct runner_run *run, int fds[2], size_t nfds, pid_t pid, struct err *err)
 {
-	if (nfds != 2 || run->got_listeners || pid <= 0) {
+	if (nfds != (run->is_bare ? 0 : 2) || run->got_listeners || pid <= 0) {
 		for (size_t i = 0; i < nfds; i++)
 			close(fds[i]);
 		return err_set(err, ERR_INPUT, 0, "the stage broke the protocol");
 	}
 	run->got_listeners = 1;
-	run->proxies[0] = fds[0];
-	run->proxies[1] = fds[1];
+	if (!run->is_bare)
+		memcpy(run->proxies, fds, sizeof(run->proxies));
 	run->command_pid = pid;
 	run->command_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (run->command_pidfd < 0)
@@ -376,13 +407,24 @@ static void on_executed(struct runner_run *run)
 	run->was_started = 1;
 	run->state = RUN_ACTIVE;
 	limits = run->p.spec->limits;
-	limits.pids = (limits.pids ? limits.pids : LIMITS_DEFAULT_PIDS) + BWRAP_TASKS;
+	limits.pids = (limits.pids ? limits.pids : LIMITS_DEFAULT_PIDS) + (run->is_bare ? BROKER_TASKS : BWRAP_TASKS);
 	run->limits = limits_watch(run->loop, run->bwrap_pid, &limits, run->p.run_dir, on_limit, run, &err);
 	if (!run->limits) {
 		fail(run, END_FAILED, &err);
 		return;
 	}
 	run->p.ops->started(run->p.cookie, run->command_pid);
+}
+
+/* One message, if there is one: 1, else 0. */
+static int read_stage(struct runner_run *run)
+{
+	struct pollfd p = { .fd = run->stage_ctl, .events = POLLIN };
+
+	if (poll(&p, 1, 0) <= 0)
+		return 0;
+	on_stage(run, run->stage_ctl, LOOP_READ);
+	return 1;
 }
 
 static void on_stage(void *cookie, int fd, unsigned int ready)
@@ -393,7 +435,7 @@ static void on_stage(void *cookie, int fd, unsigned int ready)
 	int fds[2] = { -1, -1 }, r = 0;
 	size_t nfds;
 	pid_t pid;
-	ssize_t n = receive(fd, &m, sizeof(m), fds, &nfds, &pid);
+	ssize_t n = stage_receive(fd, &m, sizeof(m), fds, &nfds, &pid);
 
 	(void)ready;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -433,7 +475,7 @@ static int on_joined(struct runner_run *run, const struct msg_filter *m, const i
 	const struct msg_filter use = { .type = MSG_FILTER, .which = m->which };
 	int fds[EGRESS_LISTENERS];
 
-	if (run->egress || n < NET_TRANSPARENT6 || n > NET_NUM) {
+	if (run->egress || n > NET_NUM || (run->is_bare ? n > 0 : n < NET_TRANSPARENT6)) {
 		for (size_t i = 0; i < n; i++)
 			close(net[i]);
 		return err_set(err, ERR_INPUT, 0, "the broker broke the protocol");
@@ -583,6 +625,18 @@ static void on_setup_time(void *cookie)
 
 /* --- the beginning --- */
 
+/* Both ends of the pipes for captured output, the command's in @fds as well. */
+static int open_output(struct runner_run *run, int *ret_out, int *ret_errors, int *fds, struct err *err)
+{
+	if (!run->p.capture)
+		return 0;
+	if (open_stream(run, 1, ret_out, err) < 0 || open_stream(run, 2, ret_errors, err) < 0)
+		return -1;
+	fds[1] = *ret_out;
+	fds[2] = *ret_errors;
+	return 0;
+}
+
 static int start_bwrap(struct runner_run *run, int theirs, struct err *err)
 {
 	OWN(strv) struct strv argv = { 0 };
@@ -598,15 +652,42 @@ static int start_bwrap(struct runner_run *run, int theirs, struct err *err)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
 	if (args_build(&run->p, &argv, err) < 0)
 		return -1;
-	if (run->p.capture) {
-		if (open_stream(run, 1, &out, err) < 0 || open_stream(run, 2, &errors, err) < 0)
-			return -1;
-		fds[1] = out;
-		fds[2] = errors;
-	}
+	if (open_output(run, &out, &errors, fds, err) < 0)
+		return -1;
 	sp.argv = argv.v;
 	run->bwrap = loop_spawn(run->loop, &sp, on_bwrap_exited, run, &run->bwrap_pid, err);
 	return run->bwrap ? 0 : -1;
+}
+
+static int start_bare(struct runner_run *run, int stage, int broker, struct err *err)
+{
+	OWN(strv) struct strv argv = { 0 };
+	OWN(fd) int out = -1;
+	OWN(fd) int errors = -1;
+	int fds[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, stage, broker };
+	struct spawn sp = { .file = run->p.init_path, .env = run->p.env, .cwd = workdir_of(run->p.spec), .fds = fds,
+			    .nfds = ARRAY_LEN(fds) };
+
+	/* Should the broker die, what it was to reap comes to us. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot become the subreaper of the run");
+	if (access(sp.cwd, X_OK) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot start in '%s'", sp.cwd);
+	if (strv_add(&argv, "agate-init") < 0 || strv_add(&argv, "bare") < 0 || strv_addf(&argv, "%d", STAGE_CTL_FD) < 0 ||
+	    strv_addf(&argv, "%d", BARE_BROKER_FD) < 0 ||
+	    strv_add(&argv, "--") < 0)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	for (char *const *word = run->p.argv; *word; word++)
+		if (strv_add(&argv, *word) < 0)
+			return err_set(err, ERR_NOMEM, 0, "out of memory");
+	if (open_output(run, &out, &errors, fds, err) < 0)
+		return -1;
+	sp.argv = argv.v;
+	run->bwrap = loop_spawn(run->loop, &sp, on_bwrap_exited, run, &run->bwrap_pid, err);
+	if (!run->bwrap)
+		return -1;
+	run->broker_watch = loop_fd(run->loop, run->broker_ctl, LOOP_READ, on_broker, run);
+	return run->broker_watch ? 0 : err_set(err, ERR_NOMEM, 0, "out of memory");
 }
 
 static int start_processes(struct runner_run *run, struct err *err)
@@ -628,6 +709,8 @@ static int start_processes(struct runner_run *run, struct err *err)
 	run->stage_watch = loop_fd(run->loop, run->stage_ctl, LOOP_READ, on_stage, run);
 	if (!run->stage_watch)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	if (run->is_bare)
+		return start_bare(run, stage_end, broker_end, err);
 	if (start_bwrap(run, stage_end, err) < 0)
 		return -1;
 	return start_broker(run, broker_end, err);
@@ -669,7 +752,7 @@ static int send_plan(struct runner_run *run, struct err *err)
 {
 	const struct msg_plain m = { .type = MSG_PLAN };
 
-	run->blob = blob_build(&run->p, err);
+	run->blob = blob_build(&run->p, run->is_bare, err);
 	if (run->blob < 0)
 		return -1;
 	if (io_send_fds(run->stage_ctl, &m, sizeof(m), &run->blob, 1) < 0)
@@ -677,22 +760,43 @@ static int send_plan(struct runner_run *run, struct err *err)
 	return 0;
 }
 
-static int native_start(struct loop *loop, const struct run_params *p, struct runner_run **ret, struct err *err)
+/* The proxies' sockets were made by who made the environment, and stay theirs. */
+static int take_proxies(struct runner_run *run, struct err *err)
+{
+	for (int i = 0; run->is_bare && i < 2; i++) {
+		run->proxies[i] = fcntl(run->p.proxies.fd[i], F_DUPFD_CLOEXEC, 3);
+		if (run->proxies[i] < 0)
+			return err_set(err, ERR_SYS, errno, "cannot take over the proxies' sockets");
+	}
+	return 0;
+}
+
+static int start(struct loop *loop, const struct run_params *p, int is_bare, struct runner_run **ret, struct err *err)
 {
 	struct runner_run *run = calloc(1, sizeof(*run));
 
 	if (!run)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
-	*run = (struct runner_run){ .loop = loop, .p = *p, .stage_ctl = -1, .broker_ctl = -1, .blob = -1,
-				    .command_pidfd = -1, .proxies = { -1, -1 }, .kind = END_EXITED, .state = RUN_CREATED };
+	*run = (struct runner_run){ .loop = loop, .p = *p, .is_bare = is_bare, .stage_ctl = -1, .broker_ctl = -1,
+				    .blob = -1, .command_pidfd = -1, .proxies = { -1, -1 }, .kind = END_EXITED, .state = RUN_CREATED };
 	for (int i = 0; i < 2; i++)
 		run->streams[i] = (struct stream){ .run = run, .number = i + 1, .fd = -1 };
-	if (start_processes(run, err) < 0 || send_plan(run, err) < 0 || start_timers(run, err) < 0) {
+	if (take_proxies(run, err) < 0 || start_processes(run, err) < 0 || send_plan(run, err) < 0 || start_timers(run, err) < 0) {
 		native_free(run);
 		return -1;
 	}
 	*ret = run;
 	return 0;
+}
+
+static int native_start(struct loop *loop, const struct run_params *p, struct runner_run **ret, struct err *err)
+{
+	return start(loop, p, 0, ret, err);
+}
+
+static int bare_start(struct loop *loop, const struct run_params *p, struct runner_run **ret, struct err *err)
+{
+	return start(loop, p, 1, ret, err);
 }
 
 static void native_kill(struct runner_run *run, int signum)
@@ -709,8 +813,19 @@ static void native_kill(struct runner_run *run, int signum)
 
 const struct runner runner_native = {
 	.backend = BACKEND_NATIVE,
+	.has_view = 1,
 	.probe = probe_native,
 	.start = native_start,
+	.kill = native_kill,
+	.free = native_free,
+};
+
+const struct runner runner_bare = {
+	.backend = BACKEND_NATIVE,
+	.is_bare = 1,
+	.listen = bare_listen,
+	.probe = probe_bare,
+	.start = bare_start,
 	.kill = native_kill,
 	.free = native_free,
 };

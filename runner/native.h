@@ -3,8 +3,10 @@
  *
  *	native.c	the life of a run: processes, messages, the end
  *	native_args.c	the spec as a bubblewrap command line
+ *	native_bare.c	what differs without namespaces
  *	native_blob.c	the spec as the plan agate-init reads
  *	native_egress.c	the egress helper: started at the first connection
+ *	native_stage.c	what the stage says, and who says it
  *	native_tell.c	refusals as violation records
  */
 #ifndef RUNNER_NATIVE_H
@@ -19,6 +21,8 @@
 
 /* The stage's socket, as bubblewrap inherits it. */
 #define STAGE_CTL_FD 3
+/* The bare layout's second one: the broker's. */
+#define BARE_BROKER_FD 4
 #define GUEST_INIT "/run/agate/init"
 
 /* --- native_args.c --- */
@@ -42,10 +46,33 @@ char *guest_of(const struct sandbox_spec *spec, const char *host);
 /* is_glob() - 1 if a rule's text has a pattern in it */
 int is_glob(const char *rule);
 
+/* --- native_bare.c --- */
+
+/* What a bare run has, beside its binds. */
+struct bare_view {
+	struct strv system;	/* readable directories of the host */
+	struct strv devices;	/* nodes */
+	struct strv hidden;	/* in them, not to be read: more than the spec says, when root runs agate */
+	char *tmp;		/* private */
+};
+
+/* bare_check() - 0 if the spec can be held without mounts, else -1 with @err (ERR_POLICY) */
+int bare_check(const struct run_params *p, struct err *err);
+/* bare_look() - find it all out, and make the private directory */
+int bare_look(const struct run_params *p, struct bare_view *ret, struct err *err);
+void bare_view_done(struct bare_view *v);
+/* bare_tasks() - how many tasks our user has now: RLIMIT_NPROC counts those too; 0 unknown */
+uint64_t bare_tasks(void);
+/* bare_listen() - the proxies' sockets */
+int bare_listen(struct run_proxies *ret, struct err *err);
+
 /* --- native_blob.c --- */
 
+/* workdir_of() - where the command starts, as it sees it; borrowed */
+const char *workdir_of(const struct sandbox_spec *spec);
+
 /* blob_build() - a sealed memory file, close-on-exec; -1 with @err */
-int blob_build(const struct run_params *p, struct err *err);
+int blob_build(const struct run_params *p, int is_bare, struct err *err);
 
 /* --- native_egress.c --- */
 
@@ -72,7 +99,13 @@ struct egress *egress_watch(struct loop *loop, const struct run_params *p, const
 void egress_caller(struct egress *e, unsigned int port, const char *ip, unsigned int to_port);
 /* egress_stop() - no more connections; ops->ended follows, at once if the helper never ran (then returns 1) */
 int egress_stop(struct egress *e);
+pid_t egress_pid(const struct egress *e);	/* 0: not started; NULL is fine */
 void egress_free(struct egress *e);	/* kills; NULL is fine */
+
+/* --- native_stage.c --- */
+
+/* stage_receive() - one message with the sender's pid (0 if unknown) and at most two descriptors, without waiting */
+ssize_t stage_receive(int sock, void *data, size_t len, int fds[2], size_t *ret_nfds, pid_t *ret_pid);
 
 /* --- native_tell.c --- */
 

@@ -439,7 +439,7 @@ static void add_seals(struct args *a)
 
 /* --- all of it --- */
 
-static const char *workdir(const struct sandbox_spec *spec)
+const char *workdir_of(const struct sandbox_spec *spec)
 {
 	if (spec->guest_workdir)
 		return spec->guest_workdir;
@@ -453,7 +453,7 @@ static void add_command(struct args *a)
 {
 	char number[16];
 
-	add2(a, "--chdir", workdir(a->spec));
+	add2(a, "--chdir", workdir_of(a->spec));
 	add2(a, "--", GUEST_INIT);
 	add(a, "stage");
 	snprintf(number, sizeof(number), "%d", STAGE_CTL_FD);

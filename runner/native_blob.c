@@ -1,7 +1,8 @@
 /*
  * runner/native_blob.c - the spec as the plan agate-init reads
  *
- * Zones follow the mounts that native_args.c makes; keep the two in step.
+ * Zones follow the mounts that native_args.c makes; keep the two in step. In the
+ * bare layout there are none, and Landlock grants reading by zone.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,6 +20,7 @@
 #include "sandbox/calls.h"
 #include "sandbox/filter.h"
 #include "sandbox/init/proto.h"
+#include "sandbox/names.h"
 #include "sandbox/spec.h"
 
 struct building {
@@ -29,6 +31,10 @@ struct building {
 	struct buf literals;
 	struct buf texts;
 	struct buf filter[2];	/* FILTER_ALL, FILTER_SPARED */
+	int is_bare;
+	struct bare_view view;		/* bare only, as what follows */
+	struct names unreadable;	/* the read rules, as the broker will have them */
+	int is_hiding;			/* something in view may not be read */
 };
 
 static void own_building(struct building *b)
@@ -41,6 +47,8 @@ static void own_building(struct building *b)
 	buf_done(&b->texts);
 	buf_done(&b->filter[0]);
 	buf_done(&b->filter[1]);
+	bare_view_done(&b->view);
+	names_done(&b->unreadable);
 }
 
 /* Remember a text; its offset is counted from the first text until they are placed. */
@@ -52,10 +60,18 @@ static uint32_t add_text(struct building *b, const char *text)
 	return at;
 }
 
+/* Objects of the original, which git inside knows as its own: it touches their times. */
+static int is_shared(const char *path)
+{
+	size_t n = strlen(path), m = strlen("/objects");
+
+	return path_under(path, "/run/agate") || (n > m && !strcmp(path + n - m, "/objects"));
+}
+
 static void add_zone(struct building *b, enum zone_kind kind, const char *path, const char *rule, int from_host)
 {
 	struct blob_zone z = { .kind = kind, .from_host = (uint32_t)from_host,
-			       .quiet = (uint32_t)path_under(path, "/run/agate") };
+			       .quiet = (uint32_t)is_shared(path) };
 
 	z.path_off = add_text(b, path);
 	z.rule_off = add_text(b, rule);
@@ -126,6 +142,89 @@ static int add_protected_zones(struct building *b, const struct sandbox_spec *sp
 	return 0;
 }
 
+/* --- the bare layout's zones --- */
+
+/* Landlock grants a whole tree, so one that must not be read is not granted. */
+static void add_seen(struct building *b, enum zone_kind kind, const char *path, const char *rule, int from_host)
+{
+	const char *denied = names_denied(&b->unreadable, path);
+
+	if (denied)
+		add_zone(b, ZONE_HIDDEN, path, denied, from_host);
+	else
+		add_zone(b, kind, path, rule, from_host);
+}
+
+static void add_bare_zones(struct building *b, const struct run_params *p)
+{
+	add_zone(b, ZONE_HIDDEN, "/", "out of the run's view", 1);
+	add_zone(b, ZONE_PROC, "/proc", "/proc", 0);
+	for (size_t i = 0; i < b->view.system.n; i++)
+		add_seen(b, ZONE_READ, b->view.system.v[i], "read-only outside the workspace", 1);
+	for (size_t i = 0; i < b->view.devices.n; i++)
+		add_zone(b, ZONE_DEV, b->view.devices.v[i], "/dev", 0);
+	add_zone(b, ZONE_NATIVE, b->view.tmp, "private", 0);
+	for (size_t i = 0; i < p->spec->n_binds; i++) {
+		const struct bind_mount *m = &p->spec->binds[i];
+		int writable = spec_bind_is_writable(p->spec, m);
+		OWN(mem) char *real = path_resolve(m->host_path);
+
+		if (real)
+			add_seen(b, writable ? ZONE_WRITE : ZONE_READ, real, writable ? "writable" : read_only_rule(p->spec, m),
+				 !path_under(real, p->run_dir));
+		else
+			b->texts.failed = 1;
+	}
+}
+
+/* Is a denied path there, in what Landlock would grant? Then it is the broker's to keep closed. */
+static int is_in_view(const struct building *b, const struct sandbox_spec *spec, const char *path)
+{
+	if (access(path, F_OK) && errno == ENOENT)
+		return 0;
+	for (size_t i = 0; i < b->view.system.n; i++)
+		if (path_under(path, b->view.system.v[i]))
+			return 1;
+	for (size_t i = 0; i < spec->n_binds; i++)
+		if (path_under(path, spec->binds[i].host_path))
+			return 1;
+	return 0;
+}
+
+static int add_unreadable(struct building *b, const struct sandbox_spec *spec, const char *sign, const char *rule)
+{
+	OWN(mem) char *text = NULL;
+
+	if (asprintf(&text, "%s%s", sign, rule) < 0 || names_add(&b->unreadable, text) < 0)
+		return -1;
+	if (!*sign && (is_glob(rule) || is_in_view(b, spec, rule)))
+		b->is_hiding = 1;
+	return 0;
+}
+
+/* The rules as they will be, before any zone is made. The last match wins. */
+static int look_at_view(struct building *b, const struct run_params *p, struct err *err)
+{
+	const struct sandbox_spec *spec = p->spec;
+	int r = 0;
+
+	if (bare_check(p, err) < 0 || bare_look(p, &b->view, err) < 0)
+		return -1;
+	for (size_t i = 0; i < b->view.hidden.n && !r; i++) {
+		OWN(mem) char *rule = spec_rule_of_path(b->view.hidden.v[i]);
+
+		r = rule ? add_unreadable(b, spec, "", rule) : -1;
+		b->is_hiding = 1;
+	}
+	for (size_t i = 0; i < spec->deny_read.n && !r; i++)
+		r = add_unreadable(b, spec, "", spec->deny_read.v[i]);
+	for (size_t i = 0; i < spec->allow_read.n && !r; i++)
+		r = add_unreadable(b, spec, "!", spec->allow_read.v[i]);
+	if (!r)
+		r = add_unreadable(b, spec, "!", b->view.tmp);
+	return r < 0 ? err_set(err, ERR_NOMEM, 0, "out of memory") : 0;
+}
+
 /* --- putting it together --- */
 
 static void shift(struct buf *references, uint32_t by)
@@ -151,7 +250,7 @@ static void place_texts(struct building *b, uint32_t texts_at)
 	shift(&b->literals, texts_at);
 }
 
-static void set_limits(struct blob_head *h, const struct spec_limits *l)
+static void set_limits(struct blob_head *h, const struct spec_limits *l, int is_bare)
 {
 	/* Of one process, a little later than the watch over the tree, which can say why. */
 	h->limit_cpu_s = l->cpu_ms ? (uint64_t)(l->cpu_ms + 999) / 1000 + 2 : 0;
@@ -159,11 +258,16 @@ static void set_limits(struct blob_head *h, const struct spec_limits *l)
 	h->limit_file = l->file_bytes;
 	h->limit_pids = l->pids ? l->pids : LIMITS_DEFAULT_PIDS;
 	h->limit_files = l->open_files;
+	/* Without a user namespace of its own the run shares the count with all else of its user. */
+	if (is_bare)
+		h->limit_pids += bare_tasks();
 }
 
 /* Is everything writable made for this run alone, so that nobody else puts protected names there? */
-static int is_all_private(const struct run_params *p)
+static int is_all_private(const struct run_params *p, int is_bare)
 {
+	if (is_bare)	/* nothing can be sealed without mounts */
+		return 0;
 	for (size_t i = 0; i < p->spec->n_binds; i++)
 		if (spec_bind_is_writable(p->spec, &p->spec->binds[i]) &&
 		    !path_under(p->spec->binds[i].host_path, p->run_dir))
@@ -186,15 +290,20 @@ static uint32_t section(struct buf *to, const struct buf *from, size_t element, 
 /* The texts come last: everything before them is aligned, and their end is the blob's NUL. */
 static int put_together(struct building *b, const struct run_params *p, struct buf *ret)
 {
-	struct blob_head h = { .magic = BLOB_MAGIC, .listen_proxies = 1, .ignored_signals = p->ignored_signals };
+	struct blob_head h = { .magic = BLOB_MAGIC, .listen_proxies = !b->is_bare, .is_bare = (uint32_t)b->is_bare,
+			       .reads_are_ours = (uint32_t)b->is_hiding, .ignored_signals = p->ignored_signals,
+			       .proxy_ports = { PROXY_HTTP_PORT, PROXY_SOCKS_PORT } };
+
 
 	place_texts(b, (uint32_t)(sizeof(h) + b->filter[0].len + b->filter[1].len + b->zones.len + b->rules.len + b->reads.len +
 				  b->sockets.len + b->literals.len));
-	set_limits(&h, &p->spec->limits);
+	set_limits(&h, &p->spec->limits, b->is_bare);
+	for (int i = 0; b->is_bare && i < 2; i++)
+		h.proxy_ports[i] = p->proxies.port[i];
 	buf_add(ret, &h, sizeof(h));
 	for (int i = 0; i < 2; i++)
 		h.filter_off[i] = section(ret, &b->filter[i], sizeof(struct sock_filter), &h.n_filter[i]);
-	h.may_seal = (uint32_t)is_all_private(p);
+	h.may_seal = (uint32_t)is_all_private(p, b->is_bare);
 	h.zones_off = section(ret, &b->zones, sizeof(struct blob_zone), &h.n_zones);
 	h.rules_off = section(ret, &b->rules, sizeof(uint32_t), &h.n_rules);
 	h.reads_off = section(ret, &b->reads, sizeof(uint32_t), &h.n_reads);
@@ -230,6 +339,10 @@ static void add_literals(struct building *b, const struct sandbox_spec *spec)
 /* The last match wins, so what is allowed again comes last. */
 static void add_read_rules(struct building *b, const struct sandbox_spec *spec)
 {
+	for (size_t i = 0; b->is_bare && i < b->unreadable.n; i++)
+		add_reference(b, &b->reads, b->unreadable.rules[i].text);
+	if (b->is_bare)
+		return;
 	for (size_t i = 0; i < spec->deny_read.n; i++)
 		add_reference(b, &b->reads, spec->deny_read.v[i]);
 	for (size_t i = 0; i < spec->allow_read.n; i++) {
@@ -243,8 +356,10 @@ static void add_read_rules(struct building *b, const struct sandbox_spec *spec)
 }
 
 /* Reads run at native speed and unseen unless somebody asked, or a pattern says what may not be read. */
-static int reads_are_trapped(const struct run_params *p)
+static int reads_are_trapped(const struct building *b, const struct run_params *p)
 {
+	if (b->is_hiding)
+		return 1;
 	for (size_t i = 0; i < p->spec->deny_read.n; i++)
 		if (is_glob(p->spec->deny_read.v[i]))
 			return 1;
@@ -255,9 +370,12 @@ static int reads_are_trapped(const struct run_params *p)
  * A datagram names its peer in sendmsg(2), which is not trapped. Where the user
  * opened a directory of the host to the run, a socket in it could be reached so.
  */
-static unsigned int call_flags(const struct run_params *p)
+static unsigned int call_flags(const struct building *b, const struct run_params *p)
 {
-	unsigned int flags = CALLS_FILES | CALLS_SOCKETS | (reads_are_trapped(p) ? CALLS_READS : 0);
+	unsigned int flags = CALLS_FILES | CALLS_SOCKETS | (reads_are_trapped(b, p) ? CALLS_READS : 0);
+
+	if (b->is_bare)
+		return flags | CALLS_TCP_ONLY | CALLS_NO_UNIX_DGRAM | CALLS_BARE;
 
 	for (size_t i = 0; i < p->spec->n_binds; i++) {
 		const struct bind_mount *m = &p->spec->binds[i];
@@ -270,21 +388,26 @@ static unsigned int call_flags(const struct run_params *p)
 	return flags;
 }
 
-int blob_build(const struct run_params *p, struct err *err)
+int blob_build(const struct run_params *p, int is_bare, struct err *err)
 {
-	__attribute__((cleanup(own_building))) struct building b = { 0 };
+	__attribute__((cleanup(own_building))) struct building b = { .is_bare = is_bare };
 	OWN(buf) struct buf blob = { .max = BLOB_MAX };
 	int fd;
 
-	if (filter_compile(call_flags(p) | CALLS_BY_FD, &b.filter[FILTER_ALL], err) < 0 ||
-	    (is_all_private(p) && filter_compile(call_flags(p), &b.filter[FILTER_SPARED], err) < 0))
+	if ((is_bare && look_at_view(&b, p, err) < 0) ||
+	    filter_compile(call_flags(&b, p) | CALLS_BY_FD, &b.filter[FILTER_ALL], err) < 0 ||
+	    (is_all_private(p, is_bare) && filter_compile(call_flags(&b, p), &b.filter[FILTER_SPARED], err) < 0))
 		return -1;
-	add_system_zones(&b, p->spec);
-	add_bind_zones(&b, p);
+	if (is_bare) {
+		add_bare_zones(&b, p);
+	} else {
+		add_system_zones(&b, p->spec);
+		add_bind_zones(&b, p);
+	}
 	add_protected_zones(&b, p->spec);
 	for (size_t i = 0; i < p->spec->deny_write.n; i++)
 		add_reference(&b, &b.rules, p->spec->deny_write.v[i]);
-	if (reads_are_trapped(p))
+	if (reads_are_trapped(&b, p))
 		add_read_rules(&b, p->spec);
 	add_literals(&b, p->spec);
 	for (size_t i = 0; i < p->spec->allow_unix_sockets.n; i++)

@@ -362,6 +362,11 @@ int egress_stop(struct egress *e)
 	return 0;
 }
 
+pid_t egress_pid(const struct egress *e)
+{
+	return e ? e->pid : 0;
+}
+
 void egress_free(struct egress *e)
 {
 	if (!e)

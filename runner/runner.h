@@ -1,8 +1,9 @@
 /*
  * runner/runner.h - start a command as a SandboxSpec says, through an adapter
  *
- * Adapters: native (bubblewrap, agate-init, the broker, the egress helper) and
- * none (the same events and environment, no confinement). The spec is the whole
+ * Adapters: native (bubblewrap, agate-init, the broker, the egress helper), bare
+ * (native's second layout: the same without namespaces, weaker, see
+ * doc/SECURITY.md) and none (the same events and environment, no confinement). The spec is the whole
  * contract, so another adapter needs no new policy.
  *
  * Life of a run: runner_start() returns at once; ops->started, output, violation
@@ -59,6 +60,15 @@ struct run_ops {
 	void (*ended)(void *cookie, const struct run_end *end);
 };
 
+/*
+ * The proxies' listening sockets where they stand on the host's own loopback: the
+ * environment has to name their ports before anything is started.
+ */
+struct run_proxies {
+	int fd[2];		/* HTTP, SOCKS */
+	uint16_t port[2];
+};
+
 struct run_params {
 	const struct sandbox_spec *spec;	/* borrowed until ended */
 	char *const *argv;			/* the command, ends in NULL; looked up on the PATH inside */
@@ -71,6 +81,7 @@ struct run_params {
 	const char *init_path;
 	const char *data_dir;			/* the shipped domain lists; NULL: none */
 	uint32_t ignored_signals;		/* bit n: signal n was ignored when we were started: the command inherits it */
+	struct run_proxies proxies;		/* of runner->listen(), the descriptors borrowed */
 	int audit_reads;			/* record refused reads everywhere, at a cost for each open */
 	int net_log;				/* report allowed connections as events */
 	const struct json *egress;		/* more members of the egress helper's configuration; NULL: none */
@@ -83,6 +94,10 @@ struct run_params {
 
 struct runner {
 	enum backend backend;
+	int has_view;	/* 1: what is bound may be seen at another path than its own */
+	int is_bare;	/* 1: no namespaces: private directories are at paths below run_dir, RUN_TMP among them */
+	/* listen: the proxies' sockets, the caller's to close; NULL: the adapter has them on well-known ports, or none */
+	int (*listen)(struct run_proxies *ret, struct err *err);
 	/* probe: 0 usable here; -1 err says what is missing and hints how to get it */
 	int (*probe)(struct err *err);
 	int (*start)(struct loop *loop, const struct run_params *p, struct runner_run **ret, struct err *err);
@@ -93,12 +108,19 @@ struct runner {
 /* Where the certificates to believe are, inside, when TLS is looked into. */
 #define RUN_TRUST_GUEST "/run/agate/ca.pem"
 
-extern const struct runner runner_native, runner_none;
+/* $TMPDIR of a bare run, below run_dir; made by the adapter */
+#define RUN_TMP "tmp"
+
+extern const struct runner runner_native, runner_bare, runner_none;
 
 /**
  * runner_choose() - The adapter for a wish
  * @wish:	"on": native where the host offers it, else none; "require" or an
  *		explicit backend: that or fail; "off": none
+ *
+ * Native is the layout with namespaces where they can be had, else the bare
+ * one. AGATE_LAYOUT=2 in the environment asks for the bare one; it is for tests.
+ *
  * @ret_note:	one line for the boot message, static or kept inside
  */
 int runner_choose(const char *wish, const struct runner **ret, const char **ret_note, struct err *err);

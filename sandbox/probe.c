@@ -288,6 +288,29 @@ static int lacks(struct err *err, const char *what, const char *hint)
 	return err_hint(err, "%s", hint);
 }
 
+int probe_wants_bare(void)
+{
+	const char *layout = getenv("AGATE_LAYOUT");
+
+	return layout && !strcmp(layout, "2");
+}
+
+int probe_bare(struct err *err)
+{
+	int abi = probe_landlock();
+
+	if (!abi)
+		return lacks(err, "this kernel has no Landlock", ENABLE_LANDLOCK);
+	if (abi < ABI_SCOPE) {
+		err_set(err, ERR_MISSING, 0, "without namespaces Landlock has to hold signals and sockets, which ABI %d does not know",
+			abi);
+		return err_hint(err, "%s", "Linux 6.12 or newer, or user namespaces");
+	}
+	if (!probe_has_notify())
+		return lacks(err, "this kernel does not tell a supervisor of system calls", ALLOW_SECCOMP);
+	return probe_child() < 0 ? lacks(err, "a child's memory or descriptors cannot be had", ALLOW_PTRACE) : 0;
+}
+
 int probe_native(struct err *err)
 {
 	char bwrap[PATH_MAX];
@@ -303,5 +326,5 @@ int probe_native(struct err *err)
 		return lacks(err, "user namespaces are switched off", "sysctl -w user.max_user_namespaces=10000");
 	if (geteuid() != 0 && probe_sysctl("kernel/unprivileged_userns_clone", &v) == 0 && v == 0)
 		return lacks(err, "user namespaces are for root only here", "sysctl -w kernel.unprivileged_userns_clone=1");
-	return 0;
+	return probe_spaces() < 0 ? lacks(err, "user namespaces are refused here", ALLOW_USERNS) : 0;
 }

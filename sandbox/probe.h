@@ -45,11 +45,23 @@ int probe_each(void (*fn)(void *cookie, const struct probe_line *line), void *co
  * probe_native() - Is the native adapter worth starting?
  *
  * Bubblewrap is there, Landlock and seccomp notification are in the kernel, no
- * setting rules out user namespaces. Tries nothing that costs a process, so a
- * host may still turn out to refuse: probe_each() finds that out.
+ * setting rules out user namespaces, and one can be made. Only where that fails
+ * bubblewrap itself is tried, which may be allowed what we are not.
  * Return: 0, or -1 with @err (ERR_MISSING) and a hint
  */
 int probe_native(struct err *err);
+
+/**
+ * probe_bare() - Can a run be held without namespaces, by Landlock and the broker?
+ *
+ * The kernel knows all that is needed (Linux 6.12), and a child's memory and
+ * descriptors can be had.
+ * Return: 0, or -1 with @err (ERR_MISSING) and a hint
+ */
+int probe_bare(struct err *err);
+
+/* probe_wants_bare() - 1 if AGATE_LAYOUT=2 asks to do without namespaces: for tests */
+int probe_wants_bare(void);
 
 /*
  * probe_bwrap() - where bubblewrap is, by PATH and then /usr/bin, /bin; 0, or -1 if it is

@@ -41,6 +41,8 @@ int probe_judge(const struct probe_facts *f, void (*fn)(void *cookie, const stru
 /* Single looks without a process. */
 int probe_landlock(void);
 int probe_sysctl(const char *name, long *ret);	/* "kernel/x"; 0, or -1 if there is none */
+int probe_spaces(void);				/* 0: namespaces can be had, by us or by bubblewrap */
+int probe_child(void);				/* 0: a child's memory can be read and a descriptor taken */
 int probe_has_notify(void);			/* the kernel knows the action */
 
 #endif
