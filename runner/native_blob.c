@@ -147,7 +147,7 @@ static int add_protected_zones(struct building *b, const struct sandbox_spec *sp
 /* Landlock grants a whole tree, so one that must not be read is not granted. */
 static void add_seen(struct building *b, enum zone_kind kind, const char *path, const char *rule, int from_host)
 {
-	const char *denied = names_denied(&b->unreadable, path);
+	const char *denied = names_unreadable(&b->unreadable, path);
 
 	if (denied)
 		add_zone(b, ZONE_HIDDEN, path, denied, from_host);

@@ -198,6 +198,25 @@ const char *names_denied(const struct names *n, const char *path)
 	return NULL;
 }
 
+const char *names_unreadable(const struct names *n, const char *path)
+{
+	uint64_t states[NAMES_MAX_RULES];
+	const struct name_rule *decides = NULL;
+
+	names_start(n, states);
+	while (*(path += strspn(path, "/"))) {
+		size_t len = strcspn(path, "/");
+
+		for (size_t i = 0; i < n->n; i++) {
+			states[i] = step(n, &n->rules[i], states[i], path, len);
+			if (accepts(&n->rules[i], states[i]))
+				decides = &n->rules[i];
+		}
+		path += len;
+	}
+	return decides && !decides->is_exception ? decides->text : NULL;
+}
+
 /* Where rule @r stands after all of @path; 1 if a directory on the way, or the end, is accepted. */
 static int run(const struct names *n, const struct name_rule *r, const char *path, uint64_t *ret)
 {

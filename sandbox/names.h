@@ -55,6 +55,13 @@ int names_add(struct names *n, const char *text);
 const char *names_denied(const struct names *n, const char *path);
 
 /*
+ * names_unreadable() - the same where the more specific wins: of the rules for this path and the
+ * directories it lies in, the deepest decides, and of those at one place the last. So what is
+ * allowed again inside a denied directory is.
+ */
+const char *names_unreadable(const struct names *n, const char *path);
+
+/*
  * names_start(), names_enter() - the same part by part, for who walks a tree
  *
  * @ret and @from hold one word a rule; they may be the same array. names_enter()

@@ -114,13 +114,13 @@ const char *judge_read(const struct broker *b, const char *path)
 		return NULL;
 	if (b->bare)
 		rule = judge_view(b, path);
-	return rule ? rule : names_denied(&b->reads, path);
+	return rule ? rule : names_unreadable(&b->reads, path);
 }
 
 const char *judge_place_read(const struct broker *b, const struct place *p)
 {
 	if (p->foreign)	/* in no tree of ours, so in nobody's view */
-		return p->path[0] == '/' ? names_denied(&b->reads, p->path) : NULL;
+		return p->path[0] == '/' ? names_unreadable(&b->reads, p->path) : NULL;
 	return judge_read(b, p->path);
 }
 
