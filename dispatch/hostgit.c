@@ -54,3 +54,34 @@ void hostgit_disconnect(const struct workspace *ws)
 	if (mkdir(path, 0700) < 0)
 		return;	/* the change list tells of it */
 }
+
+int hostgit_move_in(const struct workspace *ws, struct err *err)
+{
+	OWN(mem) char *path = NULL;
+
+	if (!ws->gitdir)
+		return 0;
+	path = path_join(ws->path, ".git");
+	if (!path)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	if (write_alternates(ws, err) < 0)
+		return -1;
+	/* The empty directory that waits for a mount is replaced. */
+	if (rename(ws->gitdir, path) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot put the git directory into the workspace");
+	return 0;
+}
+
+int hostgit_move_out(const struct workspace *ws, struct err *err)
+{
+	OWN(mem) char *path = NULL;
+
+	if (!ws->gitdir || !access(ws->gitdir, F_OK))
+		return 0;
+	path = path_join(ws->path, ".git");
+	if (!path)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	if (rename(path, ws->gitdir) < 0 || mkdir(path, 0700) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot take the git directory out of the workspace");
+	return 0;
+}

@@ -12,6 +12,15 @@
 struct err;
 struct workspace;
 
+/*
+ * hostgit_move_in() - the git directory itself becomes `.git`: for a run whose rules about `.git` must
+ * hold, but where nothing can be mounted; fine without a repository and in place
+ */
+int hostgit_move_in(const struct workspace *ws, struct err *err);
+
+/* hostgit_move_out() - back to where the results are read; fine when it was never moved, and again */
+int hostgit_move_out(const struct workspace *ws, struct err *err);
+
 /* hostgit_connect() - before the command runs; fine without a repository and in place */
 int hostgit_connect(const struct workspace *ws, struct err *err);
 

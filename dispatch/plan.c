@@ -197,6 +197,19 @@ static int add_objects(const struct plan_facts *f, struct sandbox_spec *spec)
 	return 0;
 }
 
+/* Without mounts it has been moved to its place. Shown on its own all the same, so that it stays there. */
+static int add_gitdir(const struct plan_facts *f, int read_only, struct sandbox_spec *spec)
+{
+	OWN(mem) char *moved = NULL;
+
+	if (!f->gitdir)
+		return 0;
+	if (!f->is_bare)
+		return spec_add_bind(spec, f->gitdir, f->guest_gitdir, read_only);
+	moved = path_join(f->workspace, ".git");
+	return moved ? spec_add_bind(spec, moved, moved, read_only) : -1;
+}
+
 static int add_binds(const struct plan_facts *f, struct sandbox_spec *spec)
 {
 	int read_only = mode_is_readonly((enum mode)f->request->mode);
@@ -206,7 +219,7 @@ static int add_binds(const struct plan_facts *f, struct sandbox_spec *spec)
 	    add_pairs(spec, f->reads, f->n_reads, 1) < 0 || add_pairs(spec, f->writes, f->n_writes, 0) < 0 ||
 	    add_objects(f, spec) < 0 || spec_add_bind(spec, f->workspace, tree_of(f), read_only) < 0)
 		return -1;
-	if (f->gitdir && spec_add_bind(spec, f->gitdir, f->is_bare ? f->gitdir : f->guest_gitdir, read_only) < 0)
+	if (add_gitdir(f, read_only, spec) < 0)
 		return -1;
 	if (f->managed_host && spec_add_bind(spec, f->managed_host, f->seam->managed_guest, 1) < 0)
 		return -1;
@@ -220,9 +233,6 @@ static int add_binds(const struct plan_facts *f, struct sandbox_spec *spec)
 static int add_git_dirs(const struct plan_facts *f, struct strv *deny_write)
 {
 	if (f->in_place && f->source_gitdir && policy_git_dir(f->source_gitdir, deny_write) < 0)
-		return -1;
-	/* It is no ".git" where it stands, so the standard rules do not know it. */
-	if (f->is_bare && f->gitdir && policy_own_git_dir(f->gitdir, deny_write) < 0)
 		return -1;
 	for (size_t i = 0; f->nested && i < f->nested->n; i++) {
 		OWN(mem) char *path = path_join(tree_of(f), f->nested->v[i]);
@@ -274,7 +284,7 @@ static int add_own_places(const struct plan_facts *f, struct strv *allow_read)
 {
 	if (!f->is_bare)
 		return 0;
-	if (strv_add(allow_read, f->run_home) < 0 || (f->gitdir && strv_add(allow_read, f->gitdir) < 0))
+	if (strv_add(allow_read, f->run_home) < 0)
 		return -1;
 	return f->in_place ? 0 : strv_add(allow_read, f->workspace);
 }

@@ -18,6 +18,7 @@
 #include "db/runs.h"
 #include "dispatch/desk.h"
 #include "dispatch/exit.h"
+#include "dispatch/hostgit.h"
 #include "dispatch/recover.h"
 #include "dispatch/show.h"
 #include "worktree/workspace.h"
@@ -100,7 +101,7 @@ static int keeps_workspace(const char *dir, int launched, struct err *err)
 	if (!launched)
 		return 0;	/* no command was in it yet */
 	if (!workspace_open(dir, &ws, err))
-		return 1;
+		return hostgit_move_out(&ws, err) < 0 ? -1 : 1;
 	return err->code == ERR_NOTFOUND ? 0 : -1;
 }
 

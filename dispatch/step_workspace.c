@@ -60,6 +60,25 @@ static void tell(const struct run *run)
 		say("workspace: and %llu more of these", (unsigned long long)(ws->notes.n - 5 + ws->notes_dropped));
 }
 
+static int connect_git(const struct run *run, struct err *err)
+{
+	if (run_has_view(run))
+		return 0;
+	return (run->runner->is_bare ? hostgit_move_in : hostgit_connect)(&run->ws, err);
+}
+
+static void disconnect_git(const struct run *run)
+{
+	struct err err = { 0 };
+
+	if (run_has_view(run))
+		return;
+	if (!run->runner->is_bare)
+		hostgit_disconnect(&run->ws);
+	else if (hostgit_move_out(&run->ws, &err) < 0)
+		say("%s", err.msg);
+}
+
 int step_workspace(struct run *run, struct err *err)
 {
 	OWN(strv) struct strv exclude = { 0 };
@@ -73,7 +92,7 @@ int step_workspace(struct run *run, struct err *err)
 	if (make_home(run, err) < 0 || workspace_create(&params, &run->ws, err) < 0)
 		return STEP_FAILED;
 	run->has_workspace = 1;
-	if (!run_has_view(run) && hostgit_connect(&run->ws, err) < 0)
+	if (connect_git(run, err) < 0)
 		return STEP_FAILED;
 	tell(run);
 	feed_event(&run->feed, "workspace.ready", ready_json(&run->ws));
@@ -127,8 +146,8 @@ static void drop_private(const struct run *run)
 
 void undo_workspace(struct run *run)
 {
-	if (run->has_workspace && !run_has_view(run))
-		hostgit_disconnect(&run->ws);
+	if (run->has_workspace)
+		disconnect_git(run);
 	if (run->has_workspace)
 		collect(run);
 	drop_private(run);

@@ -196,23 +196,6 @@ int policy_git_dir(const char *gitdir, struct strv *deny_write)
 	return add_below(gitdir, git_dir_parts, "", deny_write);
 }
 
-/* "** /.git/x", or an exception to it, becomes "GITDIR/x". */
-int policy_own_git_dir(const char *gitdir, struct strv *deny_write)
-{
-	static const char git[] = "**/.git/", any_git[] = "**/*.git/";
-	OWN(mem) char *base = spec_rule_of_path(gitdir);
-
-	for (size_t i = 0; base && i < ARRAY_LEN(write_rules); i++) {
-		const char *rule = write_rules[i].rule, *bare = rule + (rule[0] == '!');
-		size_t n = !strncmp(bare, git, strlen(git)) ? strlen(git) :
-			   !strncmp(bare, any_git, strlen(any_git)) ? strlen(any_git) : 0;
-
-		if (n && strv_addf(deny_write, "%s%s/%s", bare == rule ? "" : "!", base, bare + n) < 0)
-			return -1;
-	}
-	return base ? 0 : -1;
-}
-
 int policy_home_secrets(const char *home, struct strv *deny_read)
 {
 	return add_below(home, home_secrets, "", deny_read);

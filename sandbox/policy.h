@@ -72,12 +72,6 @@ int policy_package_files(struct strv *deny_write);
 int policy_git_dir(const char *gitdir, struct strv *deny_write);
 
 /*
- * policy_own_git_dir() - what the standard policy says of every ".git", for a run's own at @gitdir, which
- * has another name
- */
-int policy_own_git_dir(const char *gitdir, struct strv *deny_write);
-
-/*
  * policy_home_secrets(), policy_home_writes() - literals below the real @home
  *
  * For a run that sees part of it by --read or --write. A private home needs

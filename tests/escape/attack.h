@@ -126,10 +126,32 @@ __attribute__((format(printf, 1, 2))) UNUSED static const char *spell(const char
 	return s;
 }
 
+/*
+ * bare() - 1 in the layout without namespaces: processes of the host are seen, and
+ * nothing is shown elsewhere than where it is
+ */
+UNUSED static int bare(void)
+{
+	return getenv("ATTACK_BARE") != NULL;
+}
+
+/* Where the attack started: the workspace. */
+static char attack_start[4096];
+
+__attribute__((constructor)) static void note_start(void)
+{
+	if (!getcwd(attack_start, sizeof(attack_start)))
+		attack_start[0] = '\0';
+}
+
 /* told() - a fact the runner gives through the environment */
 UNUSED static const char *told(const char *name)
 {
 	const char *value = getenv(name);
+
+	/* The workspace stands at the original's path, or where it is. */
+	if (value && bare() && !strcmp(name, "ATTACK_REPO"))
+		return attack_start;
 
 	if (!value) {
 		printf("BROKEN: the runner did not set %s\n", name);

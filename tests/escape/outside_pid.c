@@ -34,8 +34,10 @@ int main(void)
 		refused(ptrace(PTRACE_ATTACH, pid, 0, 0), "trace the runner");
 		refused(ptrace(PTRACE_SEIZE, pid, 0, 0), "seize the runner");
 		refused(process_vm_readv(pid, &here, 1, &there, 1, 0), "read the runner's memory");
-		refused(syscall(SYS_pidfd_open, pid, 0), "open the runner");
-		refused(access(spell("/proc/%d", pid), F_OK), "see the runner");
+		if (!bare())
+			refused(syscall(SYS_pidfd_open, pid, 0), "open the runner");
+		if (!bare())
+			refused(access(spell("/proc/%d", pid), F_OK), "see the runner");
 	}
 	refused(ptrace(PTRACE_ATTACH, 1, 0, 0), "trace process 1");
 	refused(open("/proc/1/mem", O_RDWR), "open the memory of process 1");
@@ -46,6 +48,7 @@ int main(void)
 		for (int i = 0; i < 20; i++)
 			refused(syscall(SYS_pidfd_getfd, fd, i, 0), "take descriptor %d of process 1", i);
 	printf("%d processes in sight\n", processes_seen());
-	refused(processes_seen() > 6 ? 0 : -1, "see processes of the host");
+	if (!bare())
+		refused(processes_seen() > 6 ? 0 : -1, "see processes of the host");
 	return attack_end();
 }

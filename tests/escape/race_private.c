@@ -11,7 +11,7 @@
 enum { SECONDS = 5 };
 
 static time_t end;
-static char path[4200], guarded[4200], harmless[4200];
+static char path[4200], guarded[4200], harmless[4200], seed[4200];
 static volatile long made;
 
 static void *flip(void *cookie)
@@ -30,14 +30,14 @@ static void *strike(void *cookie)
 
 	while (time(NULL) < end) {
 		long rc = way == 0 ? put(path) :
-			  way == 1 ? rename("/tmp/seed", path) :
+			  way == 1 ? rename(seed, path) :
 			  way == 2 ? truncate(path, 1) :
-			  way == 3 ? unlink(path) : link("/tmp/seed", path);
+			  way == 3 ? unlink(path) : link(seed, path);
 
 		if (rc >= 0)
 			made++;
 		if (way == 1)
-			put("/tmp/seed");
+			put(seed);
 	}
 	return NULL;
 }
@@ -50,9 +50,10 @@ int main(void)
 
 	attack_begin();
 	snprintf(guarded, sizeof(guarded), "%s/.env", told("ATTACK_REPO"));
-	snprintf(harmless, sizeof(harmless), "/tmp/harmless");
+	snprintf(harmless, sizeof(harmless), "%s/harmless", told("TMPDIR"));
+	snprintf(seed, sizeof(seed), "%s/seed", told("TMPDIR"));
 	memcpy(path, harmless, sizeof(harmless));
-	works(put("/tmp/seed"), "make a file in /tmp");
+	works(put(seed), "make a file in /tmp");
 	end = time(NULL) + SECONDS;
 	for (int i = 0; i < 3; i++)
 		pthread_create(&flipper[i], NULL, flip, NULL);
