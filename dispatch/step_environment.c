@@ -121,6 +121,7 @@ int run_make_env(const struct run *run, const char *home, struct strv *ret, stru
 		r = find_visible(run, &visible, err);
 		rules.visible = &visible;
 		rules.http_port = run->has_proxies ? run->proxies.port[0] : PROXY_HTTP_PORT;
+		rules.proxy_credential = run->has_proxies ? run->proxies.credential : NULL;
 		rules.socks_port = run->has_proxies ? run->proxies.port[1] : PROXY_SOCKS_PORT;
 	}
 	if (!r && run->runner->is_bare && run->dir) {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +26,9 @@
 
 int bare_check(const struct run_params *p, struct err *err)
 {
+	if (p->looks_into_tls)
+		return err_set(err, ERR_POLICY, 0, "cannot look into TLS or stand in for credentials: without namespaces "
+			       "there is no place to show the certificates to believe");
 	for (size_t i = 0; i < p->spec->n_binds; i++) {
 		const struct bind_mount *m = &p->spec->binds[i];
 
@@ -179,8 +183,23 @@ static int listen_on_any(uint16_t *ret_port)
 	return fd_take(&fd);
 }
 
+/* What a stranger on loopback does not know: 128 bits, in the run's environment alone. */
+static int make_credential(struct run_proxies *p)
+{
+	unsigned char bytes[16];
+	size_t n = (size_t)snprintf(p->credential, sizeof(p->credential), "agate:");
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return -1;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		n += (size_t)snprintf(p->credential + n, sizeof(p->credential) - n, "%02x", bytes[i]);
+	return 0;
+}
+
 int bare_listen(struct run_proxies *ret, struct err *err)
 {
+	if (make_credential(ret) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot make a password for the proxies");
 	for (int i = 0; i < 2; i++) {
 		ret->fd[i] = listen_on_any(&ret->port[i]);
 		if (ret->fd[i] >= 0)

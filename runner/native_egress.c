@@ -91,6 +91,8 @@ static char *configuration(const struct run_params *p, struct err *err)
 		json_add_str(lists, NULL, "baseline");
 		json_add_str(lists, NULL, "github");
 	}
+	if (p->proxies.credential[0])
+		json_add_str(j, "proxyCredential", p->proxies.credential);
 	if (add_hosts(j, p->hosts_file, err) < 0)
 		return NULL;
 	for (const struct json *more = json_first(p->egress); more; more = json_next(more))

@@ -67,6 +67,7 @@ struct run_ops {
 struct run_proxies {
 	int fd[2];		/* HTTP, SOCKS */
 	uint16_t port[2];
+	char credential[48];	/* "NAME:PASSWORD", of letters and digits: other users of the host reach them too */
 };
 
 struct run_params {

@@ -211,11 +211,12 @@ static int set(struct strv *env, const char *name, const char *value)
 	return 0;
 }
 
-static int set_fmt(struct strv *env, const char *name, const char *scheme, unsigned int port)
+static int set_proxy(struct strv *env, const char *name, const char *scheme, const char *credential, unsigned int port)
 {
-	char value[64];
+	char value[160];
 
-	snprintf(value, sizeof(value), "%s://127.0.0.1:%u", scheme, port);
+	snprintf(value, sizeof(value), "%s://%s%s127.0.0.1:%u", scheme, credential ? credential : "",
+		 credential ? "@" : "", port);
 	return set(env, name, value);
 }
 
@@ -365,7 +366,8 @@ static int set_proxies(const struct scrub_rules *rules, struct strv *env, struct
 		unsigned int port = proxies[i].is_socks ? rules->socks_port : rules->http_port;
 
 		/* socks5h: the proxy looks names up, there is nobody else to */
-		if (port && set_fmt(env, proxies[i].name, proxies[i].is_socks ? "socks5h" : "http", port) < 0)
+		if (port && set_proxy(env, proxies[i].name, proxies[i].is_socks ? "socks5h" : "http", rules->proxy_credential,
+				      port) < 0)
 			return no_memory(err);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(no_proxies); i++)

@@ -32,6 +32,7 @@ struct scrub_rules {
 	const char *git_email;
 	uint16_t http_port;		/* of the proxies, on the sandbox's own loopback; 0: not set */
 	uint16_t socks_port;
+	const char *proxy_credential;	/* "NAME:PASSWORD" they ask for, of letters and digits; NULL: none */
 	const struct strv *own;		/* NAME=VALUE from agate itself, set last, any name; NULL: none */
 };
 
