@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -62,13 +63,24 @@ static int print_seatbelt(const struct sandbox_spec *spec, int as_json, struct e
 	return cli_print(as_json ? &json : &profile, err) < 0 ? -1 : EXIT_OK;
 }
 
+/* As a run would be here; where none can be held, and for another system, as it would be elsewhere. */
+static int choose_layout(struct run *run, int backend, struct err *err)
+{
+	struct err unused = { 0 };
+
+	if (backend == PLAN_SEATBELT || runner_choose("require", &run->runner, &run->runner_note, &unused) < 0)
+		run->runner = &runner_native;
+	run->guest_home = run->runner->is_bare ? place_run_dir(&run->desk.place, "plan/home") :
+						 strdup(run->desk.place.home);
+	return run->guest_home ? 0 : err_set(err, ERR_NOMEM, 0, "out of memory");
+}
+
 static int make_plan(struct run *run, int backend, struct err *err)
 {
 	OWN(spec) struct sandbox_spec spec = { 0 };
 
-	run->guest_home = run->desk.place.home;
-	if (run_find_host(run, err) < 0 || run_make_seam(run, err) < 0 || run_plan_rules(run, err) < 0 ||
-	    run_preview(run, &spec, err) < 0)
+	if (choose_layout(run, backend, err) < 0 || run_find_host(run, err) < 0 || run_make_seam(run, err) < 0 ||
+	    run_plan_rules(run, err) < 0 || run_preview(run, &spec, err) < 0)
 		return -1;
 	return (backend == PLAN_SEATBELT ? print_seatbelt : print_plan)(&spec, run->req->json, err);
 }
@@ -83,6 +95,7 @@ static int plan(const struct cli_args *args, struct err *err)
 		return -1;
 	status = make_plan(&run, ((const struct asked *)args->values)->backend, err);
 	run_forget_host(&run);
+	free(run.guest_home);
 	undo_gates(&run);
 	desk_done(&run.desk);
 	return status;

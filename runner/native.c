@@ -132,14 +132,9 @@ static void on_never_reaped(void *cookie)
  */
 static void kill_tree(struct runner_run *run)
 {
-	if (run->bwrap_pid <= 0)
-		return;
-	if (!run->is_bare) {
+	if (run->bwrap_pid > 0 && !run->is_bare)
 		kill(run->bwrap_pid, SIGKILL);
-		return;
-	}
-	shutdown(run->broker_ctl, SHUT_WR);
-	if (!run->last)
+	if (run->is_bare && run->bwrap_pid > 0 && !shutdown(run->broker_ctl, SHUT_WR) && !run->last)
 		run->last = loop_timer(run->loop, REAP_MS, 0, on_never_reaped, run);
 }
 
@@ -318,34 +313,12 @@ static const struct egress_ops egress_ops = {
 
 /* --- the stage --- */
 
-static int open_ns(pid_t pid, const char *which)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, which);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* The stage waits, so its pid is still its own. */
-static int join_namespaces(struct runner_run *run, const struct msg_plain *m, struct err *err)
-{
-	OWN(fd) int net = open_ns(run->command_pid, "net");
-	OWN(fd) int mnt = open_ns(run->command_pid, "mnt");
-	const int fds[JOIN_NUM] = { [JOIN_NETNS] = net, [JOIN_MNTNS] = mnt, [JOIN_BLOB] = run->blob };
-
-	if (net < 0 || mnt < 0)
-		return err_set(err, ERR_SYS, errno, "cannot open the sandbox's namespaces");
-	if (io_send_fds(run->broker_ctl, m, sizeof(*m), fds, JOIN_NUM) < 0)
-		return err_set(err, ERR_SYS, errno, "cannot start the broker");
-	return 0;
-}
-
 static int join_broker(struct runner_run *run, struct err *err)
 {
 	const struct msg_plain m = { .type = MSG_JOIN };
 
 	if (!run->is_bare)
-		return join_namespaces(run, &m, err);
+		return stage_join(run->command_pid, run->broker_ctl, run->blob, err);
 	if (io_send_fds(run->broker_ctl, &m, sizeof(m), &run->blob, 1) < 0)
 		return err_set(err, ERR_SYS, errno, "cannot start the broker");
 	return 0;
@@ -673,13 +646,8 @@ static int start_bare(struct runner_run *run, int stage, int broker, struct err 
 		return err_set(err, ERR_SYS, errno, "cannot become the subreaper of the run");
 	if (access(sp.cwd, X_OK) < 0)
 		return err_set(err, ERR_SYS, errno, "cannot start in '%s'", sp.cwd);
-	if (strv_add(&argv, "agate-init") < 0 || strv_add(&argv, "bare") < 0 || strv_addf(&argv, "%d", STAGE_CTL_FD) < 0 ||
-	    strv_addf(&argv, "%d", BARE_BROKER_FD) < 0 ||
-	    strv_add(&argv, "--") < 0)
+	if (bare_args(&run->p, &argv) < 0)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
-	for (char *const *word = run->p.argv; *word; word++)
-		if (strv_add(&argv, *word) < 0)
-			return err_set(err, ERR_NOMEM, 0, "out of memory");
 	if (open_output(run, &out, &errors, fds, err) < 0)
 		return -1;
 	sp.argv = argv.v;

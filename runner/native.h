@@ -61,6 +61,8 @@ int bare_check(const struct run_params *p, struct err *err);
 /* bare_look() - find it all out, and make the private directory */
 int bare_look(const struct run_params *p, struct bare_view *ret, struct err *err);
 void bare_view_done(struct bare_view *v);
+/* bare_args() - the command line of agate-init, with the command; 0, or -1 out of memory */
+int bare_args(const struct run_params *p, struct strv *ret);
 /* bare_tasks() - how many tasks our user has now: RLIMIT_NPROC counts those too; 0 unknown */
 uint64_t bare_tasks(void);
 /* bare_listen() - the proxies' sockets */
@@ -106,6 +108,9 @@ void egress_free(struct egress *e);	/* kills; NULL is fine */
 
 /* stage_receive() - one message with the sender's pid (0 if unknown) and at most two descriptors, without waiting */
 ssize_t stage_receive(int sock, void *data, size_t len, int fds[2], size_t *ret_nfds, pid_t *ret_pid);
+
+/* stage_join() - let the broker join the namespaces of the stage, which waits, so that its pid is still its own */
+int stage_join(pid_t stage, int broker_ctl, int blob, struct err *err);
 
 /* --- native_tell.c --- */
 

@@ -133,6 +133,17 @@ void bare_view_done(struct bare_view *v)
 	v->tmp = NULL;
 }
 
+int bare_args(const struct run_params *p, struct strv *ret)
+{
+	if (strv_add(ret, "agate-init") < 0 || strv_add(ret, "bare") < 0 || strv_addf(ret, "%d", STAGE_CTL_FD) < 0 ||
+	    strv_addf(ret, "%d", BARE_BROKER_FD) < 0 || strv_add(ret, "--") < 0)
+		return -1;
+	for (char *const *word = p->argv; *word; word++)
+		if (strv_add(ret, *word) < 0)
+			return -1;
+	return 0;
+}
+
 /* --- tasks --- */
 
 static uint64_t threads_of(int proc, const char *pid)

@@ -1,8 +1,15 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
+#include "base/io.h"
+#include "base/own.h"
 #include "runner/native.h"
+#include "sandbox/init/proto.h"
 
 ssize_t stage_receive(int sock, void *data, size_t len, int fds[2], size_t *ret_nfds, pid_t *ret_pid)
 {
@@ -30,4 +37,26 @@ ssize_t stage_receive(int sock, void *data, size_t len, int fds[2], size_t *ret_
 		}
 	}
 	return n;
+}
+
+static int open_ns(pid_t pid, const char *which)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, which);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+int stage_join(pid_t stage, int broker_ctl, int blob, struct err *err)
+{
+	const struct msg_plain m = { .type = MSG_JOIN };
+	OWN(fd) int net = open_ns(stage, "net");
+	OWN(fd) int mnt = open_ns(stage, "mnt");
+	const int fds[JOIN_NUM] = { [JOIN_NETNS] = net, [JOIN_MNTNS] = mnt, [JOIN_BLOB] = blob };
+
+	if (net < 0 || mnt < 0)
+		return err_set(err, ERR_SYS, errno, "cannot open the sandbox's namespaces");
+	if (io_send_fds(broker_ctl, &m, sizeof(m), fds, JOIN_NUM) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot start the broker");
+	return 0;
 }

@@ -13,7 +13,6 @@
 
 /* Landlock's ABI numbers from which it helps: landlock(7). */
 #define ABI_TRUNCATE 3
-#define ABI_TCP 4
 #define ABI_SCOPE 6
 
 #define INSTALL_BWRAP "install bubblewrap: apt-get install bubblewrap"
@@ -76,12 +75,18 @@ static const char *bwrap_says(const struct probe_facts *f)
 	return f->bwrap[0] ? f->bwrap_says : "bwrap is not installed";
 }
 
+/* All or nothing: a run without namespaces needs each of these. */
+static int has_second(const struct probe_facts *f)
+{
+	return f->second_layout && f->landlock >= ABI_SCOPE && f->notify && f->memory && f->pidfd_getfd;
+}
+
 static void judge_view(const struct probe_facts *f, struct finding *to)
 {
 	if (f->bwrap_runs)
 		find(to, PROBE_OK, "mount namespace", NULL, "%s ran with every namespace", f->bwrap);
-	else if (f->second_layout && f->landlock && f->notify)
-		find(to, PROBE_WEAK, "Landlock", bwrap_hint(f), "no namespaces (%s): names of other files can be seen, not their content",
+	else if (has_second(f))
+		find(to, PROBE_WEAK, "Landlock", bwrap_hint(f), "no namespaces (%s): names, sizes and links of other files can be seen, not their content; no private /tmp or /dev/shm",
 		     bwrap_says(f));
 	else
 		find(to, PROBE_MISSING, "nothing", bwrap_hint(f), "%s", bwrap_says(f));
@@ -125,8 +130,8 @@ static void judge_network(const struct probe_facts *f, struct finding *to)
 {
 	if (f->bwrap_runs)
 		find(to, PROBE_OK, "network namespace", NULL, "nothing but our own proxy is in it");
-	else if (f->second_layout && f->landlock >= ABI_TCP)
-		find(to, PROBE_WEAK, "Landlock and filter", bwrap_hint(f), "no namespaces (%s): only TCP through the broker, all else refused",
+	else if (has_second(f))
+		find(to, PROBE_WEAK, "Landlock and filter", bwrap_hint(f), "no namespaces (%s): TCP to the proxies and the run's own servers on loopback, by the broker; all else refused",
 		     bwrap_says(f));
 	else
 		find(to, PROBE_MISSING, "nothing", bwrap_hint(f), "%s", bwrap_says(f));
@@ -146,8 +151,8 @@ static void judge_sockets(const struct probe_facts *f, struct finding *to)
 {
 	if (f->bwrap_runs)
 		find(to, PROBE_OK, "namespaces", NULL, "none of the host's is in view");
-	else if (f->second_layout && f->landlock >= ABI_SCOPE && f->notify)
-		find(to, PROBE_WEAK, "broker and Landlock", bwrap_hint(f), "by path at connect; datagram sockets refused");
+	else if (has_second(f))
+		find(to, PROBE_WEAK, "broker and Landlock", bwrap_hint(f), "by path at connect; abstract and datagram sockets refused");
 	else
 		find(to, PROBE_MISSING, "nothing", bwrap_hint(f), "%s", bwrap_says(f));
 }
@@ -156,8 +161,8 @@ static void judge_processes(const struct probe_facts *f, struct finding *to)
 {
 	if (f->bwrap_runs)
 		find(to, PROBE_OK, "process namespace", NULL, "a run sees its own only");
-	else if (f->second_layout && f->landlock >= ABI_SCOPE)
-		find(to, PROBE_WEAK, "Landlock", bwrap_hint(f), "others can be seen, but neither signalled nor traced");
+	else if (has_second(f))
+		find(to, PROBE_WEAK, "Landlock", bwrap_hint(f), "others and their command lines can be seen, but not signalled, traced or changed; no System V IPC");
 	else
 		find(to, PROBE_MISSING, "nothing", bwrap_hint(f), "%s", bwrap_says(f));
 }
@@ -166,8 +171,8 @@ static void judge_tree(const struct probe_facts *f, struct finding *to)
 {
 	if (f->bwrap_runs)
 		find(to, PROBE_OK, "process namespace", NULL, "it ends with its first process");
-	else if (f->second_layout)
-		find(to, PROBE_WEAK, "supervisor", bwrap_hint(f), "processes that leave the tree are looked for, not held");
+	else if (has_second(f))
+		find(to, PROBE_WEAK, "broker", bwrap_hint(f), "it reaps what the command leaves behind; were it and the supervisor killed at once, `agate recover` looks for the rest");
 	else
 		find(to, PROBE_MISSING, "nothing", bwrap_hint(f), "%s", bwrap_says(f));
 }
@@ -186,8 +191,8 @@ static void judge_rights(const struct probe_facts *f, struct finding *to)
 {
 	if (f->bwrap_runs && f->filter)
 		find(to, PROBE_OK, "bwrap and filter", NULL, "no capabilities, no further namespaces");
-	else if (f->filter && f->second_layout)
-		find(to, PROBE_WEAK, "filter", bwrap_hint(f), "no_new_privs; no further namespaces");
+	else if (f->filter && has_second(f))
+		find(to, PROBE_WEAK, "filter", bwrap_hint(f), "no_new_privs, no capabilities, no further namespaces");
 	else if (f->filter)
 		find(to, PROBE_MISSING, "nothing", bwrap_hint(f), "%s", bwrap_says(f));
 	else
