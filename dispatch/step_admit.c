@@ -103,7 +103,7 @@ static int choose_runner(struct run *run, struct err *err)
 
 	if (runner_choose(wish, &run->runner, &run->runner_note, err) < 0 || check_installed(run, err) < 0)
 		return -1;
-	if (run->runner->backend == BACKEND_NONE || run->req->verbose)
+	if (!run_has_view(run) || run->req->verbose)
 		say("%s", run->runner_note);
 	return 0;
 }

@@ -312,7 +312,7 @@ struct answer do_rename(const struct request *r, int at1, uint64_t path1, int at
 		a = answer_continue();
 	else if (!m.from.name[0] || !m.to.name[0])
 		a = answer_errno(EBUSY);
-	else if (crosses_mounts(r->b, &m.from, &m.to))
+	else if (r->b->bare && is_native(&m.from) != is_native(&m.to))
 		a = answer_errno(EXDEV);
 	else
 		a = move(&m);

@@ -113,6 +113,43 @@ static void the_same_facts_give_the_same_text(void **state)
 	world_done(&w);
 }
 
+static void without_mounts_everything_is_shown_where_it_is(void **state)
+{
+	static const char ws[] = "/home/u/.local/state/agate/runs/r1/ws";
+	struct world w;
+	OWN(spec) struct sandbox_spec spec;
+
+	(void)state;
+	world(&w);
+	w.f.is_bare = 1;
+	strv_add(&w.req.deny_write, "Makefile");
+	strv_add(&w.req.deny_write, "/home/u/src/app/secret");
+	plan(&w, &spec);
+	for (size_t i = 0; i < spec.n_binds; i++)
+		assert_string_equal(spec.binds[i].host_path, spec.binds[i].guest_path);
+	assert_string_equal(spec.guest_workdir, "/home/u/.local/state/agate/runs/r1/ws/lib");
+	assert_string_equal(spec.guest_home, "/home/u/.local/state/agate/runs/r1/home");
+	/* What was said of the original is meant for its copy, and the state directory hides all but what is the run's. */
+	assert_true(strv_has(&spec.deny_write, "/home/u/.local/state/agate/runs/r1/ws/lib/Makefile"));
+	assert_true(strv_has(&spec.deny_write, "/home/u/.local/state/agate/runs/r1/ws/secret"));
+	assert_true(strv_has(&spec.deny_read, "/home/u/.local/state/agate"));
+	assert_true(strv_has(&spec.allow_read, ws));
+	world_done(&w);
+}
+
+static void without_mounts_an_agents_settings_have_no_place(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world(&w);
+	w.f.is_bare = 1;
+	w.f.managed_host = "/home/u/.local/state/agate/runs/r1/managed-settings.json";
+	w.seam.managed_guest = "/etc/claude-code/managed-settings.json";
+	refused(&w, "/etc/claude-code");
+	world_done(&w);
+}
+
 static void what_the_user_denies_stands_behind_the_standard_policy(void **state)
 {
 	struct world w;
@@ -321,6 +358,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_facts_give_the_same_text),
+		cmocka_unit_test(without_mounts_everything_is_shown_where_it_is),
+		cmocka_unit_test(without_mounts_an_agents_settings_have_no_place),
 		cmocka_unit_test(what_the_user_denies_stands_behind_the_standard_policy),
 		cmocka_unit_test(words_of_rules_become_guest_paths),
 		cmocka_unit_test(modes_that_only_look_get_a_read_only_workspace_and_keep_their_home),

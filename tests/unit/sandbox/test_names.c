@@ -201,9 +201,35 @@ static void a_tree_is_looked_through_for_what_its_place_would_protect(void **sta
 	names_done(&n);
 }
 
+static void of_read_rules_the_deepest_decides(void **state)
+{
+	static const struct { const char *path, *rule; } table[] = {
+		{ "/s", "/s" }, { "/s/x", "/s" }, { "/s/own", NULL }, { "/s/own/file", NULL },
+		{ "/s/own/.env", "**/.env" }, { "/s/own/.env/x", "**/.env" }, { "/s/own/deep/shut/x", "/s/own/deep/shut" },
+		{ "/elsewhere", NULL }, { "/same", NULL },
+	};
+	struct names n = { 0 };
+
+	(void)state;
+	assert_int_equal(names_add(&n, "/s"), 0);
+	assert_int_equal(names_add(&n, "**/.env"), 0);
+	assert_int_equal(names_add(&n, "/s/own/deep/shut"), 0);
+	assert_int_equal(names_add(&n, "/same"), 0);
+	assert_int_equal(names_add(&n, "!/s/own"), 0);
+	assert_int_equal(names_add(&n, "!/same"), 0);
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		const char *got = names_unreadable(&n, table[i].path);
+
+		if (!got != !table[i].rule || (got && strcmp(got, table[i].rule)))
+			fail_msg("'%s': %s, not %s", table[i].path, got ? got : "nothing", table[i].rule ? table[i].rule : "nothing");
+	}
+	names_done(&n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(of_read_rules_the_deepest_decides),
 		cmocka_unit_test(a_path_is_denied_by_the_rule_that_names_it),
 		cmocka_unit_test(case_is_folded_only_when_asked),
 		cmocka_unit_test(globs_match_within_one_part),
