@@ -53,10 +53,10 @@ inside 0 "setsid sleep 4711 & (sleep 4712 &) ; sleep 0.2"
 kill_one() {
 	printf 'setsid sleep 4713 & (sleep 4714 &) ; sleep 4715\n' >script.sh
 	timeout 60 "$AGATE" run -- bash ./script.sh >"$WORK/out" 2>"$WORK/err" &
-	local run=$!
+	local job=$!
 	within 20 pgrep -f 'sleep 4715' >/dev/null || fail "the run did not start"
 	kill -KILL "$(pgrep -f "$1" | head -n 1)"
-	wait "$run"
+	wait "$job"
 	within 15 eval '! pgrep -f "sleep 471[345]" >/dev/null' || fail "processes outlived '$1': $(pgrep -fa 'sleep 471')"
 	rm -f script.sh
 }
