@@ -19,6 +19,7 @@
 
 #include "sandbox/init/broker.h"
 #include "sandbox/init/net.h"
+#include "sandbox/init/net_internal.h"
 
 /* The address argument of a bind or connect, if it is a Unix path. */
 struct unix_address {
@@ -75,44 +76,8 @@ static int family_of(const struct request *r)
 }
 
 /*
- * Where the host's sockets are in view, "continue" is never the answer: the
- * command could put another address, or another socket, in the place of what we
- * looked at. So what is left over is done here as well, and abstract names,
- * which may be anybody's, are not.
- */
-static struct answer connect_bare(const struct request *r)
-{
-	struct sockaddr_storage addr = { 0 };
-	size_t len = r->n->data.args[2];
-	struct request told = *r;
-	struct answer a;
-	int sock;
-
-	if (len < sizeof(addr.ss_family) || len > sizeof(addr))
-		return answer_errno(EINVAL);
-	if (target_read(r->tid, r->n->data.args[1], &addr, len) < 0)
-		return answer_errno(EFAULT);
-	if (!target_alive(r))
-		return answer_errno(EINTR);
-	if (addr.ss_family == AF_INET || addr.ss_family == AF_INET6)
-		return net_connect(r, &addr, len);
-	if (addr.ss_family == AF_UNIX) {
-		told.given = "an abstract socket";
-		return refuse(&told, ACT_UNIX_CONNECT, NULL, "without namespaces it may be the host's", EACCES);
-	}
-	if (addr.ss_family != AF_UNSPEC && addr.ss_family != AF_NETLINK)
-		return answer_errno(EAFNOSUPPORT);
-	sock = target_take_fd(r, (int)r->n->data.args[0]);
-	if (sock < 0)
-		return answer_errno(errno);
-	a = answer_result(connect(sock, (struct sockaddr *)&addr, (socklen_t)len));
-	close(sock);
-	return a;
-}
-
-/*
- * Internet addresses are read once and then acted on by us, or left to a kernel
- * that knows no way but loopback.
+ * Internet addresses are read once and then acted on by us, or left to
+ * connect_left().
  */
 static struct answer connect_internet(const struct request *r)
 {
@@ -277,12 +242,25 @@ static int is_allowed_socket(const struct broker *b, const char *path)
 	return 0;
 }
 
+/* Where a connect goes: to a place, or to an address that was read. */
+struct aim {
+	const struct place *p;		/* or NULL */
+	const struct sockaddr_storage *addr;
+	size_t len;
+};
+
+static struct answer connect_once(const struct request *r, int sock, const struct aim *aim)
+{
+	return aim->p ? at_place(r, aim->p, connect) :
+			answer_result(connect(sock, (const struct sockaddr *)aim->addr, (socklen_t)aim->len));
+}
+
 /*
- * Connect without ever waiting in the kernel: the backlog of a socket inside may
- * stay full for as long as the command likes. A caller that would wait is
- * served again for a while.
+ * Connect to a Unix socket without ever waiting in the kernel: the backlog of a
+ * socket inside may stay full for as long as the command likes. A caller that
+ * would wait is served again for a while.
  */
-static struct answer connect_patiently(const struct request *r, const struct place *p)
+static struct answer connect_patiently(const struct request *r, const struct aim *aim)
 {
 	const struct timespec pause = { .tv_nsec = 5000000 };
 	int sock = target_take_fd(r, (int)r->n->data.args[0]), flags = sock < 0 ? -1 : fcntl(sock, F_GETFL);
@@ -292,12 +270,12 @@ static struct answer connect_patiently(const struct request *r, const struct pla
 		return answer_errno(sock < 0 ? errno : EBADF);
 	if (!(flags & O_NONBLOCK))
 		fcntl(sock, F_SETFL, flags | O_NONBLOCK);
-	a = at_place(r, p, connect);
+	a = connect_once(r, sock, aim);
 	for (int i = 0; i < 400 && !(flags & O_NONBLOCK) && a.kind == ANSWER_ERRNO && a.err == EAGAIN; i++) {
 		nanosleep(&pause, NULL);
 		if (!target_alive(r))
 			break;
-		a = at_place(r, p, connect);
+		a = connect_once(r, sock, aim);
 	}
 	if (!(flags & O_NONBLOCK))
 		fcntl(sock, F_SETFL, flags);
@@ -305,20 +283,71 @@ static struct answer connect_patiently(const struct request *r, const struct pla
 	return a;
 }
 
+static struct answer connect_taken(const struct request *r, const struct sockaddr_storage *addr, size_t len)
+{
+	int sock = target_take_fd(r, (int)r->n->data.args[0]);
+	struct answer a;
+
+	if (sock < 0)
+		return answer_errno(errno);
+	a = net_connect_to(sock, (const void *)addr, (socklen_t)len);
+	close(sock);
+	return a;
+}
+
+/* Abstract names are the network namespace's, and so the run's; without one they may be anybody's. */
+static struct answer connect_abstract(const struct request *r, const struct sockaddr_storage *addr, size_t len)
+{
+	struct request told = *r;
+
+	told.given = "an abstract socket";
+	if (r->b->bare)
+		return refuse(&told, ACT_UNIX_CONNECT, NULL, "without namespaces it may be the host's", EACCES);
+	return connect_patiently(r, &(struct aim){ .addr = addr, .len = len });
+}
+
 /*
- * "Continue" would let the command swap the address for a host socket's after
- * we looked, so a path-named socket is connected by us.
+ * What nothing speaks against is done here as well. "Continue" would let the
+ * command put another address, or another socket, in the place of what we looked
+ * at: that of a socket of the host, which Landlock does not keep it from.
  */
-struct answer do_connect(const struct request *r)
+static struct answer connect_left(const struct request *r)
+{
+	struct sockaddr_storage addr = { 0 };
+	size_t len = r->n->data.args[2];
+	const struct sockaddr_un *local = (const void *)&addr;
+
+	if (len < sizeof(addr.ss_family) || len > sizeof(addr))
+		return answer_errno(EINVAL);
+	if (target_read(r->tid, r->n->data.args[1], &addr, len) < 0)
+		return answer_errno(EFAULT);
+	if (!target_alive(r))
+		return answer_errno(EINTR);
+	switch (addr.ss_family) {
+	case AF_UNIX:
+		if (len > sizeof(*local) || (len > offsetof(struct sockaddr_un, sun_path) && local->sun_path[0]))
+			return answer_errno(EINVAL);	/* a path now, and none when it was judged; or too long */
+		return connect_abstract(r, &addr, len);
+	case AF_INET:
+	case AF_INET6:
+		/* Elsewhere the kernel knows no way but loopback. */
+		return r->b->bare ? net_connect(r, &addr, len) : connect_taken(r, &addr, len);
+	case AF_UNSPEC:
+	case AF_NETLINK:
+		return connect_taken(r, &addr, len);
+	default:
+		return answer_errno(EAFNOSUPPORT);
+	}
+}
+
+static struct answer connect_path(const struct request *r)
 {
 	struct answer a;
 	struct stat st;
 	UNIX_ADDRESS(r);
 
-	if (family_of(r) != AF_UNIX)
-		return r->b->bare ? connect_bare(r) : connect_internet(r);
 	if (!read_address(&u, WALK_FOLLOW, &a))
-		return r->b->bare && a.kind == ANSWER_CONTINUE ? connect_bare(r) : a;
+		return a;
 	if (!u.p.name[0])
 		return answer_errno(ECONNREFUSED);
 	if (fstatat(u.p.dir, u.p.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -326,5 +355,12 @@ struct answer do_connect(const struct request *r)
 	if (S_ISSOCK(st.st_mode) && u.p.zone && u.p.zone->from_host &&
 	    !is_allowed_socket(r->b, u.p.path) && !was_made_here(&u.p))
 		return refuse(&u.r, ACT_UNIX_CONNECT, &u.p, "unix sockets of the host", EACCES);
-	return connect_patiently(r, &u.p);
+	return connect_patiently(r, &(struct aim){ .p = &u.p });
+}
+
+struct answer do_connect(const struct request *r)
+{
+	struct answer a = family_of(r) == AF_UNIX ? connect_path(r) : r->b->bare ? answer_continue() : connect_internet(r);
+
+	return a.kind == ANSWER_CONTINUE ? connect_left(r) : a;
 }
