@@ -217,8 +217,12 @@ const char *names_unreadable(const struct names *n, const char *path)
 	return decides && !decides->is_exception ? decides->text : NULL;
 }
 
-/* Where rule @r stands after all of @path; 1 if a directory on the way, or the end, is accepted. */
-static int run(const struct names *n, const struct name_rule *r, const char *path, uint64_t *ret)
+/*
+ * Where rule @r stands after all of @path. Goes on behind a place it accepts: who
+ * asks knows that @path is not denied, so an exception lifted that place, and
+ * the rule may begin anew below it.
+ */
+static uint64_t run(const struct names *n, const struct name_rule *r, const char *path)
 {
 	uint64_t states = r->start;
 
@@ -226,21 +230,17 @@ static int run(const struct names *n, const struct name_rule *r, const char *pat
 		size_t len = strcspn(path, "/");
 
 		states = step(n, r, states, path, len);
-		if (accepts(r, states))
-			break;
 		path += len;
 	}
-	*ret = states;
-	return accepts(r, states) != 0;
+	return states;
 }
 
 const char *names_heads(const struct names *n, const char *path)
 {
 	for (size_t i = 0; i < n->n; i++) {
 		const struct name_rule *r = &n->rules[i];
-		uint64_t states;
 
-		if (!r->is_exception && !run(n, r, path, &states) && inside(r, states))
+		if (!r->is_exception && inside(r, run(n, r, path)))
 			return r->text;
 	}
 	return NULL;
@@ -366,9 +366,9 @@ int names_tree(const struct names *n, int dirfd, const char *path, const char **
 		int r;
 
 		s.rule = &n->rules[i];
-		if (s.rule->is_exception || run(n, s.rule, path, &states))
+		if (s.rule->is_exception)
 			continue;
-		states = inside(s.rule, states);
+		states = inside(s.rule, run(n, s.rule, path));
 		if (!states)
 			continue;
 		memcpy(s.path, path, s.len + 1);

@@ -73,6 +73,7 @@ const char *names_enter(const struct names *n, const uint64_t *from, const char 
 
 /**
  * names_heads() - Would something below @path be denied by where @path is?
+ * @path:	not denied itself
  *
  * True for "/w/.claude" under the rule "** /.claude/commands": a link placed
  * there would bring foreign content under the rule's path.
@@ -83,7 +84,7 @@ const char *names_heads(const struct names *n, const char *path);
 /**
  * names_tree() - Would the tree at @dirfd hold a denied path if it stood at @path?
  * @dirfd:	the directory, open for reading or O_PATH; stays the caller's
- * @path:	where it is or will be
+ * @path:	where it is or will be; not denied itself
  * @ret_rule:	the rule that decided
  *
  * Only rules that span the border are looked for: what lies wholly inside was

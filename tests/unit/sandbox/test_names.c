@@ -201,6 +201,42 @@ static void a_tree_is_looked_through_for_what_its_place_would_protect(void **sta
 	names_done(&n);
 }
 
+/* What an exception lets be made holds no more than any other place. */
+static void below_an_exception_the_rules_begin_anew(void **state)
+{
+	static const char *const lifted[] = { "**/.husky/*", "!**/.husky/_", "**/.git/hooks/*", "!**/.git/hooks/*.sample" };
+	static const struct { const char *path; int heads; } table[] = {
+		{ "/w/.husky", 1 }, { "/w/.husky/_", 0 }, { "/w/.husky/_/.husky", 1 }, { "/w/.husky/_/x/.husky", 1 },
+		{ "/w/.git/hooks/a.sample/.git", 1 }, { "/w/.git/hooks/a.sample/.git/hooks", 1 },
+		{ "/w/.git/hooks/a.sample/x", 0 },
+	};
+	char root[] = "/tmp/agate-names-XXXXXX", command[128];
+	struct names n = load(lifted, ARRAY_LEN(lifted));
+	const char *rule = NULL;
+	int top, d;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		if (!names_heads(&n, table[i].path) != !table[i].heads)
+			fail_msg("'%s' is a head: want %d", table[i].path, table[i].heads);
+	assert_non_null(mkdtemp(root));
+	top = open(root, O_RDONLY | O_DIRECTORY);
+	put(top, "a/pre-commit");
+	put(top, "b/_/.husky/_/x");
+	d = openat(top, "a", O_RDONLY | O_DIRECTORY);
+	assert_int_equal(names_tree(&n, d, "/w/.husky/_/.husky", &rule), 1);
+	assert_int_equal(names_tree(&n, d, "/w/.git/hooks/a.sample/.git/hooks", &rule), 1);
+	assert_int_equal(names_tree(&n, d, "/w/.husky/_", &rule), 0);
+	close(d);
+	d = openat(top, "b", O_RDONLY | O_DIRECTORY);
+	assert_int_equal(names_tree(&n, d, "/w/.husky", &rule), 0);
+	close(d);
+	close(top);
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	assert_int_equal(system(command), 0);
+	names_done(&n);
+}
+
 static void of_read_rules_the_deepest_decides(void **state)
 {
 	static const struct { const char *path, *rule; } table[] = {
@@ -229,6 +265,7 @@ static void of_read_rules_the_deepest_decides(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(below_an_exception_the_rules_begin_anew),
 		cmocka_unit_test(of_read_rules_the_deepest_decides),
 		cmocka_unit_test(a_path_is_denied_by_the_rule_that_names_it),
 		cmocka_unit_test(case_is_folded_only_when_asked),
