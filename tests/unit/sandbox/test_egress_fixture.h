@@ -6,6 +6,7 @@
 #define TEST_EGRESS_FIXTURE_H
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
@@ -126,19 +127,35 @@ static inline const char *data_dir(void)
 	return path;
 }
 
-/* A helper that waits for its configuration, and all its descriptors. */
+#define HELPER_ARG "--be-the-helper"
+
+/* The same program again, asked by proxy_fork() to be a helper: main() is not reached. */
+__attribute__((constructor)) static void be_the_helper(int argc, char **argv)
+{
+	struct err err;
+
+	if (argc == 3 && !strcmp(argv[1], HELPER_ARG))
+		_exit(egress_main(atoi(argv[2]), &err) < 0 ? 3 : 0);
+}
+
+/*
+ * A helper that waits for its configuration. Started anew: the mere copy of a
+ * program with threads may find a lock of the allocator held by a thread that
+ * was not copied, and wait for it for ever.
+ */
 static inline void proxy_fork(struct proxy *p)
 {
+	char number[16];
 	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	snprintf(number, sizeof(number), "%d", pair[1]);
 	p->pid = fork();
 	assert_true(p->pid >= 0);
 	if (!p->pid) {
-		struct err err;
-
-		close(pair[0]);
-		_exit(egress_main(pair[1], &err) < 0 ? 3 : 0);
+		fcntl(pair[1], F_SETFD, 0);
+		execl("/proc/self/exe", "helper", HELPER_ARG, number, (char *)NULL);
+		_exit(4);
 	}
 	close(pair[1]);
 	p->control = pair[0];

@@ -111,9 +111,8 @@ static void show_certificate(const char *name)
 static int start_with_secrets(struct proxy *p, const char *rest, const char *secrets, size_t len)
 {
 	OWN(buf) struct buf config = { 0 };
-	int pair[2], fds[3], memory = memfd_create("config", MFD_CLOEXEC);
+	int fds[3], memory = memfd_create("config", MFD_CLOEXEC);
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	buf_addf(&config, "{\"run\":\"r1\",\"networkEnabled\":true,\"dataDir\":\"%s\"%s}", data_dir(), rest);
 	buf_add(&config, "", 1);
 	buf_add(&config, secrets, len);
@@ -121,17 +120,7 @@ static int start_with_secrets(struct proxy *p, const char *rest, const char *sec
 	fds[0] = memory;
 	fds[1] = listen_any(&p->http);
 	fds[2] = listen_any(&p->socks);
-	p->pid = fork();
-	assert_true(p->pid >= 0);
-	if (!p->pid) {
-		struct err err;
-
-		close(pair[0]);
-		_exit(egress_main(pair[1], &err) < 0 ? 3 : 0);
-	}
-	close(pair[1]);
-	p->control = pair[0];
-	set_timeouts(p->control);
+	proxy_fork(p);
 	assert_int_equal(io_send_fds(p->control, "{\"type\":\"config\"}", 17, fds, 3), 0);
 	close(fds[1]);
 	close(fds[2]);
