@@ -31,6 +31,18 @@ int io_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
+int io_fill_std(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+		if (fd < 0)
+			return -1;
+	} while (fd <= STDERR_FILENO);
+	return close(fd);
+}
+
 int io_read_fd(int fd, size_t max, struct buf *buf, struct err *err)
 {
 	size_t start = buf->len;

@@ -12,6 +12,9 @@ struct err;
 
 int io_write_all(int fd, const void *data, size_t len);	/* 0, or -1 and errno */
 
+/* io_fill_std() - /dev/null for whichever of 0, 1, 2 is missing: the next file opened would take it; 0, or -1 */
+int io_fill_std(void);
+
 /* io_read_fd() - append everything until end of file, at most @max bytes (more: ERR_LIMIT) */
 int io_read_fd(int fd, size_t max, struct buf *buf, struct err *err);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -34,6 +35,25 @@ static int remove_dir(void **state)
 	(void)state;
 	close(dirfd_);
 	return rmdir(dir);
+}
+
+static void missing_standard_descriptors_are_filled_and_no_other_is_left(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (!pid) {
+		int next = dup(STDERR_FILENO);
+
+		close(next);
+		close(STDIN_FILENO);
+		close(STDERR_FILENO);
+		_exit(io_fill_std() < 0 || fcntl(STDIN_FILENO, F_GETFD) < 0 || fcntl(STDERR_FILENO, F_GETFD) < 0 ||
+		      fcntl(next, F_GETFD) >= 0);
+	}
+	assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);
+	assert_int_equal(status, 0);
 }
 
 static void a_replaced_file_is_whole_and_has_its_mode(void **state)
@@ -166,6 +186,7 @@ static void descriptors_travel_over_a_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(missing_standard_descriptors_are_filled_and_no_other_is_left),
 		cmocka_unit_test(a_replaced_file_is_whole_and_has_its_mode),
 		cmocka_unit_test(a_link_is_replaced_and_not_followed),
 		cmocka_unit_test(reading_has_a_bound_and_tells_what_is_missing),
