@@ -1,6 +1,6 @@
 # agate - one file of rules; the first table is the architecture.
 #
-#   make                 build/agate and build/agate-init
+#   make                 build/agate, build/agate-hook and build/agate-init
 #   make check           every test; ends with "N passed, N failed, N skipped"
 #   make demo            the main job, for a newcomer
 #   make SAN=address,undefined check      unit tests under sanitizers
@@ -66,7 +66,7 @@ PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 pkg_libs = $(if $(strip $(1)),$(shell pkg-config --libs $(1) 2>/dev/null))
 LIBS = $(call pkg_libs,$(PKGS)) -lpthread -lm
 
-BINS := $(B)/agate $(B)/agate-init
+BINS := $(B)/agate $(B)/agate-hook $(B)/agate-init
 all: $(BINS)
 
 # One short line a step; V=1 shows the commands.
@@ -97,7 +97,7 @@ $(GRAMMAR)/parser.c: package.json package-lock.json
 	@touch $@
 $(B)/grammar/%.o: $(GRAMMAR)/parser.c
 	@mkdir -p $(@D)
-	$(call say,CC,$(GRAMMAR)/$*.c)$(CC) -O1 -fPIE -w -I$(GRAMMAR) -c $(GRAMMAR)/$*.c -o $@
+	$(call say,CC,$(GRAMMAR)/$*.c)$(CC) -O2 -fPIE -w -I$(GRAMMAR) -c $(GRAMMAR)/$*.c -o $@
 $(B)/libgrammar.a: $(B)/grammar/parser.o $(B)/grammar/scanner.o
 	@rm -f $@
 	$(call say,AR,$@)ar rcsD $@ $^
@@ -108,6 +108,15 @@ grammar_for = $(if $(filter gates dispatch,$(1)),$(B)/libgrammar.a)
 
 $(B)/agate: $(B)/dispatch/main.o $(call closure,dispatch) $(B)/libgrammar.a
 	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(B)/dispatch/main.o -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
+
+# `agate hook` alone: an agent waits for it at each call, so it takes libraries in where their archives
+# are, and what it does not need of them stays out.
+ARCHIVE_OF = $(patsubst -l%,lib%.a,$(patsubst -luv,-luv_a,$(1)))
+taken_in = $(or $(filter /%,$(shell $(CC) -print-file-name=$(call ARCHIVE_OF,$(1)))),$(1))
+HOOK_LIBS = $(foreach l,$(call pkg_libs,$(PKGS)),$(if $(filter -lsqlite3 -lnettle -luv -ltree-sitter -lseccomp -lcjson,$(l)),$(call taken_in,$(l)),$(l)))
+$(B)/agate-hook: $(B)/dispatch/hook/main.o $(call closure,dispatch) $(B)/libgrammar.a
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(B)/dispatch/hook/main.o -Wl,--start-group $(filter $(B)/%.a,$^) -Wl,--end-group \
+		$(HOOK_LIBS) -lpthread -lm
 
 # agate-init is static and knows only libc; it shares a few pure files.
 INIT_SRC := $(wildcard sandbox/init/*.c) sandbox/names.c sandbox/calls.c
@@ -139,7 +148,7 @@ lone-headers:
 
 ESCAPES := $(wildcard tests/escape/*.c)
 ESCAPE_BINS := $(ESCAPES:%.c=$(B)/%)
-$(B)/tests/escape/%: tests/escape/%.c Makefile
+$(B)/tests/escape/%: tests/escape/%.c tests/escape/attack.h Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O1 -g -I. -o $@ $< -lpthread
 
@@ -184,7 +193,7 @@ install: all
 	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/lib/agate $(DESTDIR)$(prefix)/share/man/man1 \
 		$(DESTDIR)$(prefix)/share/man/man5 $(DESTDIR)$(prefix)/share/bash-completion/completions \
 		$(DESTDIR)$(prefix)/share/agate
-	install -m 755 $(B)/agate $(DESTDIR)$(prefix)/bin/agate
+	install -m 755 $(B)/agate $(B)/agate-hook $(DESTDIR)$(prefix)/bin/
 	install -m 755 $(B)/agate-init $(DESTDIR)$(prefix)/lib/agate/agate-init
 	install -m 644 data/* $(DESTDIR)$(prefix)/share/agate/
 	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(prefix)/share/man/man1/

@@ -1,31 +1,18 @@
 /*
  * agate: set up, find the command, print the one error, leave.
  */
-#include <fcntl.h>
 #include <linux/close_range.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/signals.h"
 #include "dispatch/cli.h"
 #include "dispatch/exit.h"
 #include "dispatch/hook_net.h"
 #include "dispatch/show.h"
-
-/* A missing 0, 1 or 2 would be taken by the next file opened: stop that before any is. */
-static int fill_standard_fds(void)
-{
-	int fd;
-
-	do {
-		fd = open("/dev/null", O_RDWR);
-		if (fd < 0)
-			return -1;
-	} while (fd <= STDERR_FILENO);
-	return close(fd);
-}
 
 /* A hook that ends in any other way than it means to must block what it was asked about. */
 static void catch_hook(char *const argv[])
@@ -46,7 +33,7 @@ int main(int argc, char **argv)
 	(void)argc;
 	catch_hook(argv);
 	signals_note();
-	if (fill_standard_fds() < 0)
+	if (io_fill_std() < 0)
 		return EXIT_FAILED;
 	/* What our caller left open is none of our children's business. */
 	close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);

@@ -1,4 +1,6 @@
+#include <assert.h>
 #include <ctype.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -411,22 +413,39 @@ struct entry {
 	const struct program *row;
 };
 
-/* An index over all names of all rows, made once a thread. */
-static _Thread_local struct entry entries[2048];
+/* All names of all rows, found by their hash; made once a thread: a hook looks up three and ends. */
+#define MAX_NAMES 2048u
+#define N_SLOTS (4 * MAX_NAMES)
+static _Thread_local struct entry entries[MAX_NAMES];
 static _Thread_local size_t n_entries;
+static _Thread_local uint16_t slots[N_SLOTS];	/* the entry's place, from 1; 0: free */
 
-static int compare_names(const char *a, size_t a_len, const char *b, size_t b_len)
+/* Where a name is, or would be put. */
+static uint16_t *slot_of(const char *name, size_t len)
 {
-	int d = memcmp(a, b, a_len < b_len ? a_len : b_len);
+	uint32_t hash = 2166136261u;	/* FNV-1a */
 
-	return d ? d : (a_len > b_len) - (a_len < b_len);
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+	for (size_t at = hash ^ hash >> 16;; at++) {
+		uint16_t *slot = &slots[at % N_SLOTS];
+		const struct entry *e = entries + *slot;
+
+		if (!*slot || (e[-1].len == len && !memcmp(e[-1].name, name, len)))
+			return slot;
+	}
 }
 
-static int compare_entries(const void *a, const void *b)
+/* The first row of a name stands. */
+static void add_name(const char *name, size_t len, const struct program *row)
 {
-	const struct entry *x = a, *y = b;
+	uint16_t *slot = slot_of(name, len);
 
-	return compare_names(x->name, x->len, y->name, y->len);
+	if (*slot)
+		return;
+	assert(n_entries < MAX_NAMES);
+	entries[n_entries++] = (struct entry){ name, len, row };
+	*slot = (uint16_t)n_entries;
 }
 
 static void index_rows(void)
@@ -436,31 +455,19 @@ static void index_rows(void)
 			for (const char *s = row->name; *s; s += strspn(s, "|")) {
 				size_t n = strcspn(s, "|");
 
-				if (n_entries < ARRAY_LEN(entries))
-					entries[n_entries++] = (struct entry){ s, n, row };
+				add_name(s, n, row);
 				s += n;
 			}
 		}
 	}
-	qsort(entries, n_entries, sizeof(entries[0]), compare_entries);
 }
 
 const struct program *program_find(const char *name)
 {
-	size_t low = 0, high, len = strlen(name);
+	const uint16_t *slot;
 
 	if (!n_entries)
 		index_rows();
-	for (high = n_entries; low < high;) {
-		size_t mid = (low + high) / 2;
-		int d = compare_names(entries[mid].name, entries[mid].len, name, len);
-
-		if (!d)
-			return entries[mid].row;
-		if (d < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
+	slot = slot_of(name, strlen(name));
+	return *slot ? entries[*slot - 1].row : NULL;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/io.h"
 #include "base/own.h"
 #include "base/strv.h"
 #include "dispatch/cli.h"
@@ -40,6 +41,8 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	hook_net_up();
+	if (io_fill_std() < 0)
+		return EXIT_FAILURE;
 	if (run(argv + 1, &err) < 0)
 		say_err(&err);
 	return EXIT_FAILURE;	/* the net makes a denial of it */

@@ -176,7 +176,8 @@ for sig in HUP INT QUIT ILL TRAP ABRT BUS FPE USR1 SEGV USR2 ALRM TERM XCPU XFSZ
 	blocked "signal $sig"
 done
 
-# Signals at any moment: a whole answer, or blocked.
+# Signals at any moment: a whole answer, or blocked. Our own trap would be the child's until it has begun.
+trap - TERM
 event Bash '{"command":"sudo ls"}' >"$WORK/event"
 for i in $(seq 1 40); do
 	"$AGATE" hook claude <"$WORK/event" >"$WORK/out" 2>"$WORK/err" &
@@ -188,6 +189,7 @@ for i in $(seq 1 40); do
 	[ "$rc" = 2 ] || { [ "$rc" = 0 ] && grep -q '"deny"' "$WORK/out"; } ||
 		[ "$rc" = 143 ] || fail "TERM at some moment: status $rc"	# 143: it was not loaded yet
 done
+trap 'exit 143' TERM
 
 # Nobody hears the answer.
 "$AGATE" hook claude <"$WORK/event" >&- 2>"$WORK/err"
@@ -246,9 +248,10 @@ chmod +x "$WORK/killed"
 /bin/sh -c "$WORK/killed ${line#* }" 2>/dev/null
 [ $? = 2 ] || fail "a killed hook does not block"
 
-# The small program, where it was built, is the same.
+# The small program is the same.
 small=$(dirname "$AGATE")/agate-hook
-[ -x "$small" ] || exit 0
+[ -x "$small" ] || fail "'$small' was not built"
+case $line in *"agate-hook claude || exit 2") ;; *) fail "the settings do not name the small program: $line" ;; esac
 "$small" claude <"$WORK/event" >"$WORK/out" 2>"$WORK/err" || fail "agate-hook: status $?"
 says "$WORK/out" '"permissionDecision":"deny"'
 for words in '' 'codex' 'claude --no-such-option' 'claude --help'; do
@@ -260,3 +263,17 @@ done
 echo '{' | "$small" claude >"$WORK/out" 2>"$WORK/err"
 rc=${PIPESTATUS[1]}
 blocked "agate-hook with a broken event"
+
+# With 0, 1 or 2 missing no file of ours takes their place.
+"$small" claude <"$WORK/event" >&- 2>"$WORK/err"
+rc=$?
+: >"$WORK/out"
+blocked "agate-hook with stdout closed"
+"$small" claude <&- >"$WORK/out" 2>"$WORK/err"
+rc=$?
+blocked "agate-hook with stdin closed"
+"$small" claude <"$WORK/event" >&- 2>&- <&-
+[ $? = 2 ] || fail "agate-hook with no descriptor at all"
+event Bash '{"command":"ls"}' | "$small" claude >"$WORK/out" 2>&-
+[ "${PIPESTATUS[1]}" = 0 ] || fail "agate-hook without stderr has no answer"
+run 0 "$AGATE" violations --json

@@ -9,7 +9,7 @@ need_sandbox
 dest=$WORK/dest
 cd "$ROOT" || exit 1
 RUN_SECONDS=100 run 0 make -s B="$(dirname "$AGATE")" install DESTDIR="$dest" prefix=/usr
-for f in bin/agate lib/agate/agate-init share/man/man1/agate.1 share/man/man5/agate-policy.5 \
+for f in bin/agate bin/agate-hook lib/agate/agate-init share/man/man1/agate.1 share/man/man5/agate-policy.5 \
 	share/bash-completion/completions/agate; do
 	holds "'$f' was not installed" test -s "$dest/usr/$f"
 done
@@ -23,3 +23,5 @@ says "$WORK/out" '^from inside$'
 run 0 "$installed" doctor
 silent "$WORK/out" '^missing .*(installed|helper)'
 run 0 bash -c ". '$dest/usr/share/bash-completion/completions/agate' && complete -p agate"
+run 0 "$installed" hook claude --settings
+says "$WORK/out" "$dest/usr/bin/agate-hook claude"
