@@ -7,6 +7,7 @@
 #include "dispatch/plan.h"
 #include "dispatch/request.h"
 #include "dispatch/seam.h"
+#include "sandbox/egress/ports.h"
 #include "sandbox/policy.h"
 #include "sandbox/spec.h"
 
@@ -332,6 +333,30 @@ static int add_names(const struct plan_facts *f, struct sandbox_spec *spec)
 	return strv_add(&spec->runner_state_dirs, home_of(f));
 }
 
+/* In the one spelling, so that the same ports give the same digest. */
+static int add_ports(const struct run_request *req, struct sandbox_spec *spec, struct err *err)
+{
+	for (size_t i = 0; i < req->publish.n; i++) {
+		struct publish_rule rule;
+		char text[PORTS_TEXT_SIZE];
+
+		if (ports_parse_publish(req->publish.v[i], &rule, err) < 0)
+			return -1;
+		ports_show_publish(&rule, text);
+		if (strv_add(&spec->publish, text) < 0)
+			return no_memory(err);
+	}
+	for (size_t i = 0; i < req->host_port.n; i++) {
+		uint16_t port;
+
+		if (ports_parse_host(req->host_port.v[i], &port, err) < 0)
+			return -1;
+		if (strv_addf(&spec->host_ports, "%u", port) < 0)
+			return no_memory(err);
+	}
+	return 0;
+}
+
 static int add_network(const struct plan_facts *f, struct sandbox_spec *spec)
 {
 	spec->network_enabled = f->request->network != NETWORK_DENY;
@@ -356,6 +381,8 @@ int plan_spec(const struct plan_facts *f, struct sandbox_spec *ret, struct err *
 	spec.limits.cpu_ms = req->cpu_ms;
 	spec.limits.memory_bytes = req->memory_bytes;
 	spec.limits.pids = req->pids;
+	if (add_ports(req, &spec, err) < 0)
+		return -1;
 	if (add_names(f, &spec) < 0 || add_network(f, &spec) < 0 || add_binds(f, &spec) < 0 ||
 	    add_write_denials(f, &spec.deny_write) < 0 || add_read_denials(f, &spec) < 0 ||
 	     add_protected(f, &spec.protected_paths) < 0)

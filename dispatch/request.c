@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "dispatch/request.h"
 #include "sandbox/egress/domain.h"
+#include "sandbox/egress/ports.h"
 
 static const char *const mode_words[] = { "chat", "review", "plan", "orchestrate", NULL };
 static_assert(ARRAY_LEN(mode_words) == MODE_NUM + 1, "a word for each mode");
@@ -68,6 +69,28 @@ static int check_domain(const char *word, struct err *err)
 	return 0;
 }
 
+/* What is wrong with a word of the command line is a matter of usage. */
+static int as_usage(int r, struct err *err)
+{
+	if (r < 0)
+		err->code = ERR_USAGE;
+	return r;
+}
+
+static int check_publish(const char *word, struct err *err)
+{
+	struct publish_rule rule;
+
+	return as_usage(ports_parse_publish(word, &rule, err), err);
+}
+
+static int check_host_port(const char *word, struct err *err)
+{
+	uint16_t port;
+
+	return as_usage(ports_parse_host(word, &port, err), err);
+}
+
 /* The name ends up in paths and branch names, so it gets the plainest letters only. */
 static int check_id(const char *word, struct err *err)
 {
@@ -107,6 +130,10 @@ const struct opt request_rows[] = {
 	  .check = check_domain),
 	ROW("deny-domain", OPT_LIST, deny_domain, "DOMAIN", "never this one, whatever allows it",
 	  .check = check_domain),
+	ROW("publish", OPT_LIST, publish, "[ADDR:]PORT[:PORT]",
+	  "make a server inside reachable at this port of the host's loopback", .check = check_publish),
+	ROW("host-port", OPT_LIST, host_port, "PORT", "let the run reach this port of the host's loopback, as localhost",
+	  .check = check_host_port),
 	ROW("read", OPT_LIST, read, "PATH", "show this path of the host inside, read-only", .check = check_path),
 	ROW("write", OPT_LIST, write, "PATH", "show this path of the host inside, writable", .check = check_path),
 	ROW("deny-read", OPT_LIST, deny_read, "PATH", "hide this path or glob", .check = check_path),
@@ -268,6 +295,8 @@ static int refuse_without_sandbox(const struct run_request *req, struct err *err
 		{ req->deny_domain.n != 0, "--deny-domain" },
 		{ req->deny_read.n != 0, "--deny-read" },
 		{ req->deny_write.n != 0, "--deny-write" },
+		{ req->publish.n != 0, "--publish" },
+		{ req->host_port.n != 0, "--host-port" },
 		{ req->hosts != NULL, "--hosts" },
 		{ req->net_log, "--net-log" },
 		{ req->audit_reads, "--audit-reads" },
@@ -295,8 +324,12 @@ int request_settle(struct run_request *req, const char *sandbox_env, struct err 
 		req->agent = recognise(req->command.v[0]);
 	if (req->sandbox < 0)
 		req->sandbox = sandbox_from_env(sandbox_env);
-	if (refuse_unbuilt(req, err) < 0 || check_domains(req, err) < 0)
+	if (refuse_unbuilt(req, err) < 0 || check_domains(req, err) < 0 ||
+	    as_usage(ports_check(&req->publish, &req->host_port, err), err) < 0)
 		return -1;
+	if (req->network == NETWORK_DENY && req->host_port.n)
+		return err_set(err, ERR_USAGE, 0, "cannot use '--host-port' with '--network deny': that allows no "
+			       "destination at all");
 	if (mode_is_readonly((enum mode)req->mode) && req->write.n)
 		return err_set(err, ERR_USAGE, 0, "cannot open '%s' by --write: mode %s only reads", req->write.v[0],
 			       mode_words[req->mode]);

@@ -48,6 +48,8 @@ struct run_request {
 	struct strv write;
 	struct strv deny_read;
 	struct strv deny_write;
+	struct strv publish;	/* [ADDRESS:]PORT[:PORT] */
+	struct strv host_port;	/* ports of the host's loopback */
 	char *hosts;		/* file for the egress helper; NULL: the system's resolver */
 	struct strv env;	/* NAME or NAME=VALUE */
 	int workspace;		/* enum workspace_wish */

@@ -80,9 +80,25 @@ static void on_violation(void *cookie, const struct violation *v)
 	run->feed.sink.violation(&run->feed.sink, v);
 }
 
+/* Nobody can use what nobody knows of; a port that was picked is known from here alone. */
+static void tell_published(const struct json *data)
+{
+	const char *address = json_str(json_get(data, "address"));
+	int64_t port = 0, inside = 0;
+
+	json_int(json_get(data, "port"), &port);
+	json_int(json_get(data, "inside"), &inside);
+	if (address)
+		say(strchr(address, ':') ? "port %lld inside is [%s]:%lld here" : "port %lld inside is %s:%lld here",
+		    (long long)inside, address, (long long)port);
+}
+
 static void on_event(void *cookie, const struct event *ev)
 {
 	struct run *run = ((struct flight *)cookie)->run;
+
+	if (!strcmp(ev->type, "network.published") && !run->req->json)
+		tell_published(ev->data);
 
 	run->feed.sink.event(&run->feed.sink, ev);
 }

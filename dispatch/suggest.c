@@ -12,7 +12,9 @@
 #include "dispatch/show.h"
 #include "dispatch/suggest.h"
 #include "sandbox/egress/dns.h"
+#include "sandbox/egress/ports.h"
 #include "sandbox/egress/policy.h"
+#include "sandbox/init/proto.h"
 
 /* --- the list --- */
 
@@ -139,6 +141,18 @@ static int put_domain(struct suggest *s, const struct violation *v, const struct
 					      put_note(s, v, NULL, err);
 }
 
+/* What stands inside already cannot be the host's there. */
+static int put_host_port(struct suggest *s, const struct violation *v, uint16_t port, struct err *err)
+{
+	char text[8];
+	const struct strv none = { 0 }, one = { .v = (char *[]){ text }, .n = 1 };
+	struct err why = { 0 };
+
+	snprintf(text, sizeof(text), "%u", port);
+	return ports_check(&none, &one, &why) < 0 ? put_note(s, v, why.msg, err) :
+						    put(s, "--host-port", text, NULL, v->count, err);
+}
+
 static int network(struct suggest *s, const struct violation *v, struct err *err)
 {
 	int is_look_up = !strcmp(v->action, "network-dns");
@@ -155,14 +169,15 @@ static int network(struct suggest *s, const struct violation *v, struct err *err
 	if (!strcmp(rule, "resolved-address"))
 		return put_note(s, v, "a name may not lead there; allow the address itself, or map the name to it with "
 				"--hosts FILE", err);
-	if (!v->target || (strcmp(rule, "egress-allowlist") && !is_other_port))
+	if (!v->target ||
+	    (strcmp(rule, "egress-allowlist") && strcmp(rule, PROTO_RULE_HOSTS_SERVICE) && !is_other_port))
 		return put_note(s, v, NULL, err);
 	r = is_look_up ? host_parse(v->target, strlen(v->target), &h, &why) :
 			 host_port_parse(v->target, strlen(v->target), 0, &h, &port, &why);
 	if (r < 0 || (is_look_up && dns_reverse(h.text, &ip) == 0))
 		return put_note(s, v, NULL, err);
 	if (!is_look_up && is_localhost(&h))
-		return put_note(s, v, "a run may not reach services of this machine", err);
+		return put_host_port(s, v, port, err);
 	return put_domain(s, v, &h, port, err);
 }
 

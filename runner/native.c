@@ -47,13 +47,6 @@
 #define BROKER_TASKS 8		/* the broker and its threads, where they are above the command */
 #define REAP_MS 12000		/* for the broker to kill what the command left behind */
 
-struct stream {
-	struct runner_run *run;
-	int number;
-	int fd;
-	struct watch *watch;
-};
-
 struct runner_run {
 	struct loop *loop;
 	struct run_params p;
@@ -65,30 +58,22 @@ struct runner_run {
 	int command_pidfd;			/* the stage, later the command */
 	pid_t command_pid;
 	int proxies[2];				/* from the stage, until the egress helper's watch owns them */
+	struct bare_ports ports;		/* bare only: the same for ports of the host */
 	struct egress *egress;
 	struct callers callers;
-	struct stream streams[2];
+	struct output output[2];
 	struct watch *wall, *grace, *setup, *last;
 	struct limits_watch *limits;
 	enum run_state state;
 	int bwrap_gone, broker_gone, egress_gone;
 	int was_started, got_listeners, got_notify, said_go;
-	int broker_ready, is_trusted;		/* the two that the command waits for */
+	int broker_ready, egress_ready;		/* the two that the command waits for */
 	enum end_kind kind;
 	int status;
 	struct err err;
 };
 
 /* --- the end --- */
-
-static void close_stream(struct stream *s)
-{
-	watch_end(s->watch);
-	s->watch = NULL;
-	if (s->fd >= 0)
-		close(s->fd);
-	s->fd = -1;
-}
 
 static int read_broker(struct runner_run *run, int fd);
 static int read_stage(struct runner_run *run);
@@ -104,8 +89,8 @@ static void maybe_end(struct runner_run *run)
 {
 	struct run_end end = { .kind = run->kind, .status = run->status };
 
-	if (!run->bwrap_gone || !run->broker_gone || !run->egress_gone || run->streams[0].fd >= 0 ||
-	    run->streams[1].fd >= 0 || run->state == RUN_DESTROYED || run->state == RUN_ERROR)
+	if (!run->bwrap_gone || !run->broker_gone || !run->egress_gone || run->output[0].fd >= 0 ||
+	    run->output[1].fd >= 0 || run->state == RUN_DESTROYED || run->state == RUN_ERROR)
 		return;
 	end_watch(&run->last);
 	end_watch(&run->wall);
@@ -167,8 +152,8 @@ static void on_last_time(void *cookie)
 	egress_free(run->egress);
 	run->egress = NULL;
 	run->egress_gone = 1;
-	close_stream(&run->streams[0]);
-	close_stream(&run->streams[1]);
+	output_close(&run->output[0]);
+	output_close(&run->output[1]);
 	maybe_end(run);
 }
 
@@ -235,35 +220,9 @@ static void on_broker_exited(void *cookie, int status, int signum)
 	maybe_end(run);
 }
 
-/* --- output --- */
-
-static void on_output(void *cookie, int fd, unsigned int ready)
+static void on_output_closed(void *cookie)
 {
-	struct stream *s = cookie;
-	char data[65536];
-	ssize_t n = read(fd, data, sizeof(data));
-
-	(void)ready;
-	if (n > 0) {
-		s->run->p.ops->output(s->run->p.cookie, s->number, data, (size_t)n);
-	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		close_stream(s);
-		maybe_end(s->run);
-	}
-}
-
-static int open_stream(struct runner_run *run, int number, int *ret_child_end, struct err *err)
-{
-	struct stream *s = &run->streams[number - 1];
-	int p[2];
-
-	if (pipe2(p, O_CLOEXEC) < 0)
-		return err_set(err, ERR_SYS, errno, "cannot make a pipe for the output");
-	s->fd = p[0];
-	*ret_child_end = p[1];
-	fcntl(p[0], F_SETFL, O_NONBLOCK);
-	s->watch = loop_fd(run->loop, p[0], LOOP_READ, on_output, s);
-	return s->watch ? 0 : err_set(err, ERR_NOMEM, 0, "out of memory");
+	maybe_end(cookie);
 }
 
 /* --- the egress helper --- */
@@ -279,11 +238,15 @@ static void on_egress_violation(void *cookie, struct violation *v, unsigned int 
 	run->p.ops->violation(run->p.cookie, v);
 }
 
-static void on_egress_event(void *cookie, const struct event *ev)
+static void on_egress_event(void *cookie, const char *type, struct json *data, unsigned int port)
 {
 	struct runner_run *run = cookie;
+	const struct event ev = { .type = type, .data = data };
 
-	run->p.ops->event(run->p.cookie, ev);
+	while (port && run->broker_watch && read_broker(run, run->broker_ctl))
+		;
+	callers_tell(&run->callers, port, data);
+	run->p.ops->event(run->p.cookie, &ev);
 }
 
 static void on_egress_ended(void *cookie, const struct err *why)
@@ -298,17 +261,28 @@ static void on_egress_ended(void *cookie, const struct err *why)
 
 static void maybe_go(struct runner_run *run);
 
-static void on_egress_trusted(void *cookie)
+static void on_egress_ready(void *cookie)
 {
 	struct runner_run *run = cookie;
 
-	run->is_trusted = 1;
+	run->egress_ready = 1;
 	maybe_go(run);
 }
 
+/* Before READY the broker would not understand; and a full socket must not keep us from reading it. */
+static int on_egress_inside(void *cookie, int64_t id, unsigned int port)
+{
+	struct runner_run *run = cookie;
+	const struct msg_inside m = { .type = MSG_INSIDE, .id = id, .port = port };
+
+	if (!run->broker_ready)
+		return -1;
+	return send(run->broker_ctl, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(m) ? 0 : -1;
+}
+
 static const struct egress_ops egress_ops = {
-	.violation = on_egress_violation, .event = on_egress_event, .trusted = on_egress_trusted,
-	.ended = on_egress_ended,
+	.violation = on_egress_violation, .event = on_egress_event, .ready = on_egress_ready,
+	.inside = on_egress_inside, .ended = on_egress_ended,
 };
 
 /* --- the stage --- */
@@ -446,16 +420,22 @@ static void tell_stage(struct runner_run *run, const void *msg, size_t len)
 static int on_joined(struct runner_run *run, const struct msg_filter *m, const int *net, size_t n, struct err *err)
 {
 	const struct msg_filter use = { .type = MSG_FILTER, .which = m->which };
+	size_t hosts = run->p.spec->host_ports.n;
 	int fds[EGRESS_LISTENERS];
 
-	if (run->egress || n > NET_NUM || (run->is_bare ? n > 0 : n < NET_TRANSPARENT6)) {
+	if (run->egress || n > NET_NUM + hosts || (run->is_bare ? n > 0 : n < NET_TRANSPARENT6 + hosts)) {
 		for (size_t i = 0; i < n; i++)
 			close(net[i]);
 		return err_set(err, ERR_INPUT, 0, "the broker broke the protocol");
 	}
+	if (run->is_bare) {
+		net = run->ports.fd;
+		n = hosts;
+	}
 	memcpy(fds, run->proxies, sizeof(run->proxies));
 	memcpy(fds + 2, net, n * sizeof(*net));
 	run->proxies[0] = run->proxies[1] = -1;
+	run->ports.n = 0;
 	run->egress = egress_watch(run->loop, &run->p, fds, 2 + n, &egress_ops, run, err);
 	if (!run->egress)
 		return -1;
@@ -482,7 +462,7 @@ static void maybe_go(struct runner_run *run)
 {
 	const struct msg_plain go = { .type = MSG_GO };
 
-	if (run->said_go || !run->broker_ready || (run->p.looks_into_tls && !run->is_trusted))
+	if (run->said_go || !run->broker_ready || (egress_is_early(&run->p) && !run->egress_ready))
 		return;
 	run->said_go = 1;
 	run->state = RUN_WARM;
@@ -492,7 +472,8 @@ static void maybe_go(struct runner_run *run)
 /* One message of @n bytes with @n_fds descriptors. */
 static void broker_says(struct runner_run *run, const char *msg, size_t n, const int *fds, size_t n_fds)
 {
-	union { struct msg_plain plain; struct msg_filter filter; struct msg_caller caller; struct msg_fail fail; } m;
+	union { struct msg_plain plain; struct msg_filter filter; struct msg_caller caller; struct msg_inside inside;
+		struct msg_fail fail; } m;
 	struct err err = { 0 };
 	int r = -1;
 
@@ -503,6 +484,8 @@ static void broker_says(struct runner_run *run, const char *msg, size_t n, const
 	} else if (m.plain.type == MSG_CALLER && n == sizeof(m.caller)) {
 		on_caller(run, &m.caller);
 		r = 0;
+	} else if (m.plain.type == MSG_INSIDE && n == sizeof(m.inside) && run->egress) {
+		r = egress_inside(run->egress, &m.inside, fds, n_fds);
 	} else if (m.plain.type == MSG_JOINED && n == sizeof(m.filter) && run->got_listeners) {
 		r = on_joined(run, &m.filter, fds, n_fds, &err);
 	} else if (m.plain.type == MSG_READY && run->got_notify && !run->broker_ready) {
@@ -520,14 +503,14 @@ static void broker_says(struct runner_run *run, const char *msg, size_t n, const
 static int read_broker(struct runner_run *run, int fd)
 {
 	char msg[MSG_MAX];
-	int fds[NET_NUM];
+	int fds[NET_FDS_MAX];
 	size_t n_fds;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	ssize_t n;
 
 	if (poll(&p, 1, 0) <= 0)
 		return 0;
-	n = io_recv_fds(fd, msg, sizeof(msg), fds, NET_NUM, &n_fds);
+	n = io_recv_fds(fd, msg, sizeof(msg), fds, NET_FDS_MAX, &n_fds);
 	if (n < (ssize_t)sizeof(struct msg_plain)) {
 		end_watch(&run->broker_watch);
 		return 0;
@@ -603,7 +586,8 @@ static int open_output(struct runner_run *run, int *ret_out, int *ret_errors, in
 {
 	if (!run->p.capture)
 		return 0;
-	if (open_stream(run, 1, ret_out, err) < 0 || open_stream(run, 2, ret_errors, err) < 0)
+	if (output_open(&run->output[0], run->loop, ret_out, err) < 0 ||
+	    output_open(&run->output[1], run->loop, ret_errors, err) < 0)
 		return -1;
 	fds[1] = *ret_out;
 	fds[2] = *ret_errors;
@@ -707,8 +691,10 @@ static void native_free(struct runner_run *run)
 		end_watch(all[i]);
 	limits_end(run->limits);
 	egress_free(run->egress);
-	close_stream(&run->streams[0]);
-	close_stream(&run->streams[1]);
+	bare_close(&run->ports);
+	callers_done(&run->callers);
+	output_close(&run->output[0]);
+	output_close(&run->output[1]);
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -720,7 +706,7 @@ static int send_plan(struct runner_run *run, struct err *err)
 {
 	const struct msg_plain m = { .type = MSG_PLAN };
 
-	run->blob = blob_build(&run->p, run->is_bare, err);
+	run->blob = blob_build(&run->p, run->is_bare ? &run->ports : NULL, err);
 	if (run->blob < 0)
 		return -1;
 	if (io_send_fds(run->stage_ctl, &m, sizeof(m), &run->blob, 1) < 0)
@@ -736,7 +722,7 @@ static int take_proxies(struct runner_run *run, struct err *err)
 		if (run->proxies[i] < 0)
 			return err_set(err, ERR_SYS, errno, "cannot take over the proxies' sockets");
 	}
-	return 0;
+	return run->is_bare ? bare_open(run->p.spec, &run->ports, err) : 0;
 }
 
 static int start(struct loop *loop, const struct run_params *p, int is_bare, struct runner_run **ret, struct err *err)
@@ -748,7 +734,8 @@ static int start(struct loop *loop, const struct run_params *p, int is_bare, str
 	*run = (struct runner_run){ .loop = loop, .p = *p, .is_bare = is_bare, .stage_ctl = -1, .broker_ctl = -1,
 				    .blob = -1, .command_pidfd = -1, .proxies = { -1, -1 }, .kind = END_EXITED, .state = RUN_CREATED };
 	for (int i = 0; i < 2; i++)
-		run->streams[i] = (struct stream){ .run = run, .number = i + 1, .fd = -1 };
+		run->output[i] = (struct output){ .p = &run->p, .number = i + 1, .fd = -1, .closed = on_output_closed,
+						  .cookie = run };
 	if (take_proxies(run, err) < 0 || start_processes(run, err) < 0 || send_plan(run, err) < 0 || start_timers(run, err) < 0) {
 		native_free(run);
 		return -1;

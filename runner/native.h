@@ -6,6 +6,7 @@
  *	native_bare.c	what differs without namespaces
  *	native_blob.c	the spec as the plan agate-init reads
  *	native_egress.c	the egress helper: started at the first connection
+ *	native_output.c	what the command prints
  *	native_stage.c	what the stage says, and who says it
  *	native_tell.c	refusals as violation records
  */
@@ -18,6 +19,7 @@
 #include "base/err.h"
 #include "base/strv.h"
 #include "runner/runner.h"
+#include "sandbox/init/proto.h"
 
 /* The stage's socket, as bubblewrap inherits it. */
 #define STAGE_CTL_FD 3
@@ -68,13 +70,30 @@ uint64_t bare_tasks(void);
 /* bare_listen() - the proxies' sockets */
 int bare_listen(struct run_proxies *ret, struct err *err);
 
+/* Where the helper listens for ports of the host, whose own places are the host's. */
+struct bare_ports {
+	int fd[PROTO_HOST_PORTS];
+	uint16_t port[PROTO_HOST_PORTS];
+	size_t n;
+};
+
+/*
+ * bare_open() - one socket on any port of loopback for each of the spec's; and 0 only if the ports
+ * that the run will publish by just listening on them are free
+ */
+int bare_open(const struct sandbox_spec *spec, struct bare_ports *ret, struct err *err);
+void bare_close(struct bare_ports *ports);
+struct publish_rule;
+/* bare_needs_no_help() - 1 if a server that listens inside is where @rule wants it by that */
+int bare_needs_no_help(const struct publish_rule *rule);
+
 /* --- native_blob.c --- */
 
 /* workdir_of() - where the command starts, as it sees it; borrowed */
 const char *workdir_of(const struct sandbox_spec *spec);
 
-/* blob_build() - a sealed memory file, close-on-exec; -1 with @err */
-int blob_build(const struct run_params *p, int is_bare, struct err *err);
+/* blob_build() - a sealed memory file, close-on-exec; -1 with @err. @ports: NULL unless the layout is bare */
+int blob_build(const struct run_params *p, const struct bare_ports *ports, struct err *err);
 
 /* --- native_egress.c --- */
 
@@ -83,26 +102,50 @@ struct egress;
 struct egress_ops {
 	/* @port: the caller's local port, to name the program by; 0 unknown */
 	void (*violation)(void *cookie, struct violation *v, unsigned int port);
-	void (*event)(void *cookie, const struct event *ev);
-	void (*trusted)(void *cookie);	/* the bundle is written: the command may start */
+	/* @data: borrowed, may be added to; @port: as above */
+	void (*event)(void *cookie, const char *type, struct json *data, unsigned int port);
+	void (*ready)(void *cookie);	/* of an early one: the command may start */
+	/* a server inside is wanted: egress_inside() answers. -1: nobody can be asked */
+	int (*inside)(void *cookie, int64_t id, unsigned int port);
 	void (*ended)(void *cookie, const struct err *why);	/* @why NULL: asked to */
 };
 
-/* In the order the helper expects them: the proxies, DNS, transparent; without IPv6 one less. */
-#define EGRESS_LISTENERS 6
+/* In the order the helper expects them: the proxies, DNS, transparent (without IPv6 one less), ports of the host. */
+#define EGRESS_LISTENERS (6 + PROTO_HOST_PORTS)
+
+/* egress_is_early() - 1 if the command has to wait for it: it looks into TLS, or listens on the host */
+int egress_is_early(const struct run_params *p);
 
 /**
- * egress_watch() - Wait for the first connection, then start the helper; at once if it looks into TLS
+ * egress_watch() - Wait for the first connection, then start the helper; at once if it is early
  * @fds:	@n of EGRESS_LISTENERS sockets inside; owned from now on, also on failure
  */
 struct egress *egress_watch(struct loop *loop, const struct run_params *p, const int *fds, size_t n,
 			    const struct egress_ops *ops, void *cookie, struct err *err);
 /* egress_caller() - a transparent connection is about to come from local @port to where @ip, @to_port says */
 void egress_caller(struct egress *e, unsigned int port, const char *ip, unsigned int to_port);
+/* egress_inside() - the broker's answer, with its socket; takes @fds. 0, or -1 if it is malformed */
+struct msg_inside;
+int egress_inside(struct egress *e, const struct msg_inside *m, const int *fds, size_t n);
 /* egress_stop() - no more connections; ops->ended follows, at once if the helper never ran (then returns 1) */
 int egress_stop(struct egress *e);
 pid_t egress_pid(const struct egress *e);	/* 0: not started; NULL is fine */
 void egress_free(struct egress *e);	/* kills; NULL is fine */
+
+/* --- native_output.c --- */
+
+/* One of the two pipes; @closed is called when the last byte was read. */
+struct output {
+	const struct run_params *p;
+	int number;		/* 1 or 2 */
+	int fd;			/* -1: closed */
+	struct watch *watch;
+	void (*closed)(void *cookie);
+	void *cookie;
+};
+
+int output_open(struct output *o, struct loop *loop, int *ret_child_end, struct err *err);
+void output_close(struct output *o);
 
 /* --- native_stage.c --- */
 
@@ -114,18 +157,37 @@ int stage_join(pid_t stage, int broker_ctl, int blob, struct err *err);
 
 /* --- native_tell.c --- */
 
-/* Who connected to a proxy from which local port, the newest of each port. */
-#define CALLERS 256
+/*
+ * Who connected from which local port, the newest of each. A connection that lasts is told of
+ * when it ends, so programs are kept for long: the oldest go first, and pages nobody used take no memory.
+ */
+#define PORTS 65536
+#define PROGRAMS 4096
+#define CALLERS_LOOK 32
+
+struct program {
+	int64_t pid;
+	char comm[17];
+	char exe[257];
+};
+
 struct callers {
-	struct { unsigned int port; int64_t pid; char comm[17]; char exe[257]; } of[CALLERS];
-	size_t next;
+	uint16_t *by_port;	/* PORTS of them: index into @of + 1; 0: nobody */
+	struct program *of;	/* PROGRAMS of them, a ring */
+	size_t n, next;
 };
 
 struct msg_caller;
 /* callers_add() - remember one */
 void callers_add(struct callers *c, const struct msg_caller *m);
+/* callers_find() - who connected from @port; NULL if that is not known */
+const struct program *callers_find(const struct callers *c, unsigned int port);
 /* callers_name() - fill pid, comm and exe of @v for the connection from @port, if known */
 void callers_name(const struct callers *c, unsigned int port, struct violation *v);
+/* callers_tell() - the same as members of @to; 0, or -1 out of memory */
+struct json;
+int callers_tell(const struct callers *c, unsigned int port, struct json *to);
+void callers_done(struct callers *c);
 
 /* tell_violation() - decode one MSG_VIOLATION of @len bytes for ops->violation; -1 if it is malformed */
 int tell_violation(const struct run_params *p, const void *msg, size_t len);

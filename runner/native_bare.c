@@ -19,6 +19,7 @@
 #include "base/own.h"
 #include "base/path.h"
 #include "runner/native.h"
+#include "sandbox/egress/ports.h"
 #include "sandbox/policy.h"
 #include "sandbox/spec.h"
 
@@ -219,6 +220,54 @@ int bare_listen(struct run_proxies *ret, struct err *err)
 		if (i)
 			close(ret->fd[0]);
 		return -1;
+	}
+	return 0;
+}
+
+/* --- ports --- */
+
+void bare_close(struct bare_ports *ports)
+{
+	while (ports->n)
+		close(ports->fd[--ports->n]);
+}
+
+/* On the host's loopback it is where everybody looks for it. */
+int bare_needs_no_help(const struct publish_rule *rule)
+{
+	static const struct ip loopback = { .family = AF_INET, .b = { 127, 0, 0, 1 } };
+
+	return rule->port == rule->inside && ip_equal(&rule->ip, &loopback);
+}
+
+/* The server would find out itself, but late, and not in our words. */
+static int check_free(const struct publish_rule *rule, struct err *err)
+{
+	const struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(rule->port),
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	OWN(fd) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int on = 1;
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    bind(fd, (const struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 1) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot publish on '127.0.0.1:%u'", rule->port);
+	return 0;
+}
+
+int bare_open(const struct sandbox_spec *spec, struct bare_ports *ret, struct err *err)
+{
+	for (size_t i = 0; i < spec->publish.n; i++) {
+		struct publish_rule rule;
+
+		if (ports_parse_publish(spec->publish.v[i], &rule, err) < 0 ||
+		    (bare_needs_no_help(&rule) && check_free(&rule, err) < 0))
+			return -1;
+	}
+	for (size_t i = 0; i < spec->host_ports.n; i++) {
+		ret->fd[i] = listen_on_any(&ret->port[i]);
+		if (ret->fd[i] < 0)
+			return err_set(err, ERR_SYS, errno, "cannot listen for port %s of the host", spec->host_ports.v[i]);
+		ret->n++;
 	}
 	return 0;
 }

@@ -32,7 +32,8 @@ struct building {
 	struct buf texts;
 	struct buf filter[2];	/* FILTER_ALL, FILTER_SPARED */
 	int is_bare;
-	struct bare_view view;		/* bare only, as what follows */
+	const struct bare_ports *ports;	/* bare only, as what follows */
+	struct bare_view view;		
 	struct names unreadable;	/* the read rules, as the broker will have them */
 	int is_hiding;			/* something in view may not be read */
 };
@@ -263,6 +264,15 @@ static void set_limits(struct blob_head *h, const struct spec_limits *l, int is_
 		h->limit_pids += bare_tasks();
 }
 
+static void set_host_ports(struct blob_head *h, const struct sandbox_spec *spec, const struct bare_ports *ports)
+{
+	h->n_host_ports = (uint32_t)spec->host_ports.n;
+	for (size_t i = 0; i < spec->host_ports.n; i++) {
+		h->host_ports[i] = (uint32_t)strtoul(spec->host_ports.v[i], NULL, 10);
+		h->host_port_at[i] = ports ? ports->port[i] : 0;
+	}
+}
+
 /* Is everything writable made for this run alone, so that nobody else puts protected names there? */
 static int is_all_private(const struct run_params *p, int is_bare)
 {
@@ -298,6 +308,7 @@ static int put_together(struct building *b, const struct run_params *p, struct b
 	place_texts(b, (uint32_t)(sizeof(h) + b->filter[0].len + b->filter[1].len + b->zones.len + b->rules.len + b->reads.len +
 				  b->sockets.len + b->literals.len));
 	set_limits(&h, &p->spec->limits, b->is_bare);
+	set_host_ports(&h, p->spec, b->ports);
 	for (int i = 0; b->is_bare && i < 2; i++)
 		h.proxy_ports[i] = p->proxies.port[i];
 	buf_add(ret, &h, sizeof(h));
@@ -388,9 +399,10 @@ static unsigned int call_flags(const struct building *b, const struct run_params
 	return flags;
 }
 
-int blob_build(const struct run_params *p, int is_bare, struct err *err)
+int blob_build(const struct run_params *p, const struct bare_ports *ports, struct err *err)
 {
-	__attribute__((cleanup(own_building))) struct building b = { .is_bare = is_bare };
+	int is_bare = ports != NULL;
+	__attribute__((cleanup(own_building))) struct building b = { .is_bare = is_bare, .ports = ports };
 	OWN(buf) struct buf blob = { .max = BLOB_MAX };
 	int fd;
 

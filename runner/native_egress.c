@@ -3,7 +3,8 @@
  *
  * The listening sockets exist from the start, so a connection waits in their
  * backlog for the helper to come up; a run that never connects never pays for
- * one. The helper's end ends the run.
+ * one. The helper's end ends the run. One that looks into TLS or publishes ports is
+ * started at once, and the command waits until it is ready.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,11 +22,13 @@
 #include "base/loop.h"
 #include "base/own.h"
 #include "runner/native.h"
+#include "sandbox/egress/host.h"
+#include "sandbox/egress/ports.h"
+#include "sandbox/egress/tls_trust.h"
 #include "sandbox/spec.h"
 
-#include "sandbox/egress/tls_trust.h"
-
 #define MAX_REPORT 8192
+#define EARLY_CALLERS 256
 #define MAX_HOSTS_FILE (1024 * 1024)
 
 struct egress {
@@ -41,6 +44,9 @@ struct egress {
 	struct watch *reports, *child;
 	pid_t pid;
 	int stopping;
+	int is_trusted, is_ready;	/* of an early one: certificates to believe are there; it listens */
+	struct publish_rule published[PUBLISH_MAX];
+	size_t n_published;
 	struct err why;
 };
 
@@ -75,8 +81,44 @@ static int add_hosts(struct json *config, const char *path, struct err *err)
 	return 0;
 }
 
-static char *configuration(const struct run_params *p, struct err *err)
+/* What goes through the helper: where there are no namespaces, not all of it has to. */
+static int find_published(struct egress *e, struct err *err)
 {
+	const struct strv *list = &e->p->spec->publish;
+
+	for (size_t i = 0; i < list->n && e->n_published < PUBLISH_MAX; i++) {
+		struct publish_rule *rule = &e->published[e->n_published];
+
+		if (ports_parse_publish(list->v[i], rule, err) < 0)
+			return -1;
+		if (!e->p->proxies.credential[0] || !bare_needs_no_help(rule))
+			e->n_published++;
+	}
+	return 0;
+}
+
+static void add_ports(const struct egress *e, struct json *config)
+{
+	const struct strv *host = &e->p->spec->host_ports;
+	struct json *list = json_add_array(config, "publish");
+
+	for (size_t i = 0; i < e->n_published; i++) {
+		struct json *rule = json_add_object(list, NULL);
+		struct host h;
+
+		host_from_ip(&e->published[i].ip, &h);
+		json_add_str(rule, "address", h.text);
+		json_add_int(rule, "port", e->published[i].port);
+		json_add_int(rule, "inside", e->published[i].inside);
+	}
+	list = json_add_array(config, "hostPorts");
+	for (size_t i = 0; i < host->n; i++)
+		json_add_int(list, NULL, (int64_t)strtoul(host->v[i], NULL, 10));
+}
+
+static char *configuration(const struct egress *e, struct err *err)
+{
+	const struct run_params *p = e->p;
 	OWN(json) struct json *j = json_new_object();
 	struct json *lists = json_add_array(j, "lists");
 	char *text;
@@ -93,6 +135,7 @@ static char *configuration(const struct run_params *p, struct err *err)
 	}
 	if (p->proxies.credential[0])
 		json_add_str(j, "proxyCredential", p->proxies.credential);
+	add_ports(e, j);
 	if (add_hosts(j, p->hosts_file, err) < 0)
 		return NULL;
 	for (const struct json *more = json_first(p->egress); more; more = json_next(more))
@@ -174,6 +217,20 @@ static const char *text_of(const struct json *j, const char *key)
 	return json_str(json_get(j, key));
 }
 
+int egress_is_early(const struct run_params *p)
+{
+	return p->looks_into_tls || p->spec->publish.n;
+}
+
+/* All that the command has to wait for; once. */
+static void tell_ready(struct egress *e)
+{
+	if (!egress_is_early(e->p) || (e->p->looks_into_tls && !e->is_trusted) ||
+	    (e->p->spec->publish.n && !e->is_ready))
+		return;
+	e->ops->ready(e->cookie);
+}
+
 static void on_ca(struct egress *e, const struct json *j)
 {
 	const char *pem = text_of(j, "pem");
@@ -181,7 +238,8 @@ static void on_ca(struct egress *e, const struct json *j)
 	if (!e->p->looks_into_tls)	/* nothing waits for it, and nothing is allowed */
 		return;
 	if (pem && write_trust(e->p, pem, &e->why) == 0) {
-		e->ops->trusted(e->cookie);
+		e->is_trusted = 1;
+		tell_ready(e);
 		return;
 	}
 	if (e->why.code == ERR_NONE)
@@ -190,33 +248,109 @@ static void on_ca(struct egress *e, const struct json *j)
 		kill(e->pid, SIGKILL);
 }
 
+static void on_ready(struct egress *e, const struct json *j)
+{
+	(void)j;
+	e->is_ready = 1;
+	tell_ready(e);
+}
+
+static void on_violation(struct egress *e, const struct json *j)
+{
+	const char *action = text_of(j, "action"), *target = text_of(j, "target");
+	int64_t port = 0;
+	struct violation v = {
+		.layer = LAYER_NETWORK, .count = 1, .action = action ? action : "network-outbound",
+		.target = target ? target : "?", .rule = text_of(j, "rule"), .reason = text_of(j, "reason"),
+		.raw = text_of(j, "protocol"),
+	};
+
+	json_int(json_get(j, "peerPort"), &port);
+	e->ops->violation(e->cookie, &v, (unsigned int)port);
+}
+
+/* A message's members but those that are between us. */
+static void tell_event(struct egress *e, const char *type, const struct json *j)
+{
+	OWN(json) struct json *data = json_new_object();
+	int64_t port = 0;
+
+	json_int(json_get(j, "peerPort"), &port);
+	for (const struct json *m = json_first(j); m; m = json_next(m))
+		if (strcmp(json_key(m), "type") != 0 && strcmp(json_key(m), "peerPort") != 0)
+			json_add_copy(data, json_key(m), m);
+	e->ops->event(e->cookie, type, data, (unsigned int)port);
+}
+
+static void on_connected(struct egress *e, const struct json *j)
+{
+	tell_event(e, "network.connection", j);
+}
+
+static void on_published(struct egress *e, const struct json *j)
+{
+	tell_event(e, "network.published", j);
+}
+
+static void answer_inside(struct egress *e, int64_t id, int sys, const int *fds, size_t n)
+{
+	char text[256];
+
+	if (n)
+		snprintf(text, sizeof(text), "{\"type\":\"connected-inside\",\"id\":%lld}", (long long)id);
+	else
+		snprintf(text, sizeof(text), "{\"type\":\"connected-inside\",\"id\":%lld,\"error\":\"%s\"}", (long long)id,
+			 sys == ECONNREFUSED ? "nobody listens there inside" :
+			 sys == EPERM ? "the server there is not the run's" : "it cannot be connected to inside");
+	/* Should the helper not take it, the connection's own time runs out. */
+	io_send_fds(e->control, text, strlen(text), fds, n);
+}
+
+/* The helper may ask for what was published, and nothing else inside. */
+static void on_connect_inside(struct egress *e, const struct json *j)
+{
+	int64_t id = 0, port = 0;
+	size_t i = 0;
+
+	json_int(json_get(j, "id"), &id);
+	json_int(json_get(j, "port"), &port);
+	while (i < e->n_published && e->published[i].inside != port)
+		i++;
+	if (i == e->n_published)
+		answer_inside(e, id, EACCES, NULL, 0);
+	else if (e->ops->inside(e->cookie, id, (unsigned int)port) < 0)
+		answer_inside(e, id, ECONNREFUSED, NULL, 0);
+}
+
+int egress_inside(struct egress *e, const struct msg_inside *m, const int *fds, size_t n)
+{
+	if (n == (m->sys ? 0 : 1) && e->control >= 0)
+		answer_inside(e, m->id, m->sys, fds, n);
+	for (size_t i = 0; i < n; i++)
+		close(fds[i]);
+	return n == (m->sys ? 0 : 1) ? 0 : -1;
+}
+
+static void on_error(struct egress *e, const struct json *j)
+{
+	err_set(&e->why, ERR_SYS, 0, "egress: %s", text_of(j, "reason") ? text_of(j, "reason") : "failed");
+}
+
+static const struct {
+	const char *type;
+	void (*told)(struct egress *e, const struct json *j);
+} messages[] = {
+	{ "violation", on_violation }, { "connection", on_connected }, { "connect-inside", on_connect_inside },
+	{ "published", on_published }, { "ready", on_ready }, { "ca", on_ca }, { "error", on_error },
+};
+
 static void tell(struct egress *e, const struct json *j)
 {
 	const char *type = text_of(j, "type");
 
-	if (!type)
-		return;
-	if (!strcmp(type, "violation")) {
-		int64_t port = 0;
-		struct violation v = {
-			.layer = LAYER_NETWORK, .count = 1,
-			.action = text_of(j, "action") ? text_of(j, "action") : "network-outbound",
-			.target = text_of(j, "target") ? text_of(j, "target") : "?",
-			.rule = text_of(j, "rule"), .reason = text_of(j, "reason"),
-			.raw = text_of(j, "protocol"),
-		};
-
-		json_int(json_get(j, "peerPort"), &port);
-		e->ops->violation(e->cookie, &v, (unsigned int)port);
-	} else if (!strcmp(type, "connection")) {
-		const struct event ev = { .type = "network.connection", .data = j };
-
-		e->ops->event(e->cookie, &ev);
-	} else if (!strcmp(type, "ca")) {
-		on_ca(e, j);
-	} else if (!strcmp(type, "error")) {
-		err_set(&e->why, ERR_SYS, 0, "egress: %s", text_of(j, "reason") ? text_of(j, "reason") : "failed");
-	}
+	for (size_t i = 0; type && i < ARRAY_LEN(messages); i++)
+		if (!strcmp(type, messages[i].type))
+			messages[i].told(e, j);
 }
 
 static void on_report(void *cookie, int fd, unsigned int ready)
@@ -252,7 +386,7 @@ static int spawn(struct egress *e, int control, struct err *err)
 static int start(struct egress *e, struct err *err)
 {
 	static const char hello[] = "{\"type\":\"config\"}";
-	OWN(mem) char *text = configuration(e->p, err);
+	OWN(mem) char *text = configuration(e, err);
 	OWN(fd) int memfd = -1;
 	OWN(fd) int theirs = -1;
 	int pair[2], fds[1 + EGRESS_LISTENERS];
@@ -322,6 +456,10 @@ struct egress *egress_watch(struct loop *loop, const struct run_params *p, const
 	}
 	*e = (struct egress){ .loop = loop, .p = p, .ops = ops, .cookie = cookie, .control = -1, .n_listeners = n };
 	memcpy(e->listener, fds, n * sizeof(*fds));
+	if (find_published(e, err) < 0) {
+		egress_free(e);
+		return NULL;
+	}
 	for (size_t i = 0; i < n; i++) {
 		e->waiting[i] = loop_fd(loop, e->listener[i], LOOP_READ, on_connection, e);
 		if (!e->waiting[i]) {
@@ -330,7 +468,7 @@ struct egress *egress_watch(struct loop *loop, const struct run_params *p, const
 			return NULL;
 		}
 	}
-	if (p->looks_into_tls) {
+	if (egress_is_early(p)) {
 		if (start(e, err) < 0) {
 			err_wrap(err, "cannot start the egress helper");
 			egress_free(e);
@@ -350,7 +488,7 @@ void egress_caller(struct egress *e, unsigned int port, const char *ip, unsigned
 	/* A caller the helper does not hear of is closed there: nothing opens by a lost message. */
 	if (e->control >= 0)
 		io_send_fds(e->control, text, strlen(text), NULL, 0);
-	else if (e->early.n < CALLERS)
+	else if (e->early.n < EARLY_CALLERS)
 		strv_add(&e->early, text);
 }
 

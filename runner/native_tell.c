@@ -1,7 +1,9 @@
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/own.h"
 #include "runner/native.h"
 #include "sandbox/calls.h"
@@ -88,29 +90,89 @@ int tell_violation(const struct run_params *p, const void *msg, size_t len)
 	return 0;
 }
 
+/* --- who connected --- */
+
+static int is_same(const struct program *a, const struct program *b)
+{
+	return a->pid == b->pid && !strcmp(a->comm, b->comm) && !strcmp(a->exe, b->exe);
+}
+
+/* Connections of one program follow each other: a look at the newest finds it. */
+static size_t find_program(const struct callers *c, const struct program *p)
+{
+	for (size_t i = 0; i < c->n && i < CALLERS_LOOK; i++) {
+		size_t at = (c->next + PROGRAMS - 1 - i) % PROGRAMS;
+
+		if (is_same(&c->of[at], p))
+			return at;
+	}
+	return PROGRAMS;
+}
+
+/* In the place of the oldest when there is no room, whose ports then name nobody. */
+static size_t add_program(struct callers *c, const struct program *p)
+{
+	size_t at = c->next;
+
+	c->next = (c->next + 1) % PROGRAMS;
+	for (size_t i = 0; c->n == PROGRAMS && i < PORTS; i++)
+		if (c->by_port[i] == at + 1)
+			c->by_port[i] = 0;
+	if (c->n < PROGRAMS)
+		c->n++;
+	c->of[at] = *p;
+	return at;
+}
+
 void callers_add(struct callers *c, const struct msg_caller *m)
 {
-	size_t i = c->next;
+	struct program p = { .pid = m->pid };
+	size_t at;
 
-	for (size_t j = 0; j < CALLERS; j++)
-		if (c->of[j].port == m->port)
-			i = j;
-	if (i == c->next)
-		c->next = (c->next + 1) % CALLERS;
-	c->of[i].port = m->port;
-	c->of[i].pid = m->pid;
-	memcpy(c->of[i].comm, m->comm, sizeof(m->comm));
-	memcpy(c->of[i].exe, m->exe, sizeof(m->exe));
+	if (!c->by_port)
+		c->by_port = calloc(PORTS, sizeof(*c->by_port));
+	if (!c->of)
+		c->of = calloc(PROGRAMS, sizeof(*c->of));
+	/* Without memory nobody is named. */
+	if (!c->by_port || !c->of || m->port >= PORTS)
+		return;
+	memcpy(p.comm, m->comm, sizeof(m->comm));
+	memcpy(p.exe, m->exe, sizeof(m->exe));
+	at = find_program(c, &p);
+	if (at == PROGRAMS)
+		at = add_program(c, &p);
+	c->by_port[m->port] = (uint16_t)(at + 1);
+}
+
+const struct program *callers_find(const struct callers *c, unsigned int port)
+{
+	return port && port < PORTS && c->by_port && c->by_port[port] ? &c->of[c->by_port[port] - 1] : NULL;
 }
 
 void callers_name(const struct callers *c, unsigned int port, struct violation *v)
 {
-	for (size_t i = 0; port && i < CALLERS; i++) {
-		if (c->of[i].port != port)
-			continue;
-		v->pid = c->of[i].pid;
-		v->comm = c->of[i].comm;
-		v->exe = c->of[i].exe[0] ? c->of[i].exe : NULL;
+	const struct program *p = callers_find(c, port);
+
+	if (!p)
 		return;
-	}
+	v->pid = p->pid;
+	v->comm = p->comm;
+	v->exe = p->exe[0] ? p->exe : NULL;
+}
+
+int callers_tell(const struct callers *c, unsigned int port, struct json *to)
+{
+	const struct program *p = callers_find(c, port);
+
+	if (!p)
+		return 0;
+	return json_add_int(to, "pid", p->pid) && json_add_str(to, "comm", p->comm) &&
+	       (!p->exe[0] || json_add_str(to, "exe", p->exe)) ? 0 : -1;
+}
+
+void callers_done(struct callers *c)
+{
+	free(c->by_port);
+	free(c->of);
+	*c = (struct callers){ 0 };
 }

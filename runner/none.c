@@ -283,6 +283,9 @@ static int start(struct loop *loop, const struct run_params *p, struct runner_ru
 {
 	struct runner_run *run;
 
+	if (p->spec->publish.n)
+		return err_set(err, ERR_POLICY, 0, "cannot publish '%s': without a sandbox servers are on this machine's "
+			       "own ports", p->spec->publish.v[0]);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return err_set(err, ERR_SYS, errno, "cannot become the subreaper of the run");
 	run = new_run(loop, p);

@@ -10,6 +10,7 @@
 #include "base/own.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "sandbox/egress/ports.h"
 #include "sandbox/names.h"
 #include "sandbox/spec.h"
 
@@ -23,6 +24,7 @@ enum list_kind {
 	LIST_PATHS,	/* a set of clean absolute paths */
 	LIST_GLOBS,	/* a set of paths and globs */
 	LIST_RULES,	/* globs with exceptions: the last match wins, so order counts */
+	LIST_PORTS,	/* a set, checked as a whole; not printed when it is empty, as it mostly is */
 };
 
 static const struct list {
@@ -41,6 +43,8 @@ static const struct list {
 	{ "allowRead", offsetof(struct sandbox_spec, allow_read), LIST_GLOBS, 0 },
 	{ "denyWrite", offsetof(struct sandbox_spec, deny_write), LIST_RULES, 1 },
 	{ "allowUnixSockets", offsetof(struct sandbox_spec, allow_unix_sockets), LIST_PATHS, 0 },
+	{ "publish", offsetof(struct sandbox_spec, publish), LIST_PORTS, 0 },
+	{ "hostPorts", offsetof(struct sandbox_spec, host_ports), LIST_PORTS, 0 },
 };
 
 static const struct word {
@@ -72,7 +76,8 @@ static const struct number {
 static const char *const known_fields[] = {
 	"sessionId", "workspaceId", "agentId", "bindMounts", "networkEnabled", "egressAllowlist",
 	"deniedDomains", "guestWorkdir", "guestHome", "mode", "protectedPaths", "runnerStateDirs",
-	"execGrantRoots", "denyRead", "allowRead", "denyWrite", "allowUnixSockets", "limits", NULL
+	"execGrantRoots", "denyRead", "allowRead", "denyWrite", "allowUnixSockets", "publish",
+	"hostPorts", "limits", NULL
 };
 static const char *const known_bind_fields[] = { "hostPath", "guestPath", "readOnly", NULL };
 static const char *const known_limits[] = { "wallMs", "cpuMs", "memoryBytes", "fileBytes", "pids",
@@ -246,6 +251,8 @@ static int check_entry(const struct list *l, const char *entry, struct err *err)
 		return check_rule(l->key, entry, 0, err);
 	case LIST_RULES:
 		return check_rule(l->key, entry, 1, err);
+	case LIST_PORTS:
+		return check_text(l->key, entry, err);
 	}
 	return err_set(err, ERR_INPUT, 0, "%s is not a list", l->key);
 }
@@ -343,7 +350,8 @@ int spec_check(const struct sandbox_spec *spec, struct err *err)
 {
 	if ((unsigned int)spec->mode >= MODE_NUM)
 		return err_set(err, ERR_INPUT, 0, "mode is not one of the modes");
-	if (check_limits(&spec->limits, err) < 0 || check_words(spec, err) < 0 || check_lists(spec, err) < 0)
+	if (check_limits(&spec->limits, err) < 0 || check_words(spec, err) < 0 || check_lists(spec, err) < 0 ||
+	    ports_check(&spec->publish, &spec->host_ports, err) < 0)
 		return -1;
 	return check_binds(spec, err);
 }
@@ -499,6 +507,8 @@ static int add_list(struct json *to, const struct list *l, const struct strv *sv
 {
 	OWN(strv) struct strv out = { 0 };
 
+	if (l->kind == LIST_PORTS && !sv->n)
+		return 0;
 	if (l->kind == LIST_RULES) {
 		if (keep_last(sv, &out) < 0)
 			return -1;

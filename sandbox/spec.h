@@ -54,6 +54,8 @@ struct sandbox_spec {
 	struct strv allow_read;		/* beats an equal deny_read */
 	struct strv deny_write;		/* rules in sandbox/names.h's language; order counts: the last match wins */
 	struct strv allow_unix_sockets;
+	struct strv publish;		/* servers inside, as sandbox/egress/ports.h writes them */
+	struct strv host_ports;		/* ports of the host's loopback for the run, the same */
 	struct spec_limits limits;
 };
 
@@ -74,7 +76,7 @@ int spec_bind_is_writable(const struct sandbox_spec *spec, const struct bind_mou
  * deny_write only, no guest path twice or hidden by a later one, nothing over
  * "/", "/dev" or "/proc", no writable bind of a protected path. Domain rules are
  * left to the egress reader.
- * Return: 0, or -1 with @err (ERR_INPUT, ERR_LIMIT, ERR_NOMEM)
+ * Return: 0, or -1 with @err (ERR_INPUT, ERR_POLICY, ERR_LIMIT, ERR_NOMEM)
  */
 int spec_check(const struct sandbox_spec *spec, struct err *err);
 

@@ -99,6 +99,7 @@ void link_record(const struct destination *d, struct link_info *ret)
 		.port = d->port,
 		.protocol = d->protocol,
 		.start_ms = clock_mono_ms(),
+		.peer_port = d->peer_port,
 	};
 }
 
@@ -119,6 +120,7 @@ void link_end(struct egress *eg, struct link_info *l)
 		.bytes_out = l->from_outside ? l->bytes_in : l->bytes_out,
 		.ms = clock_mono_ms() - l->start_ms,
 		.error = l->error,
+		.peer_port = l->peer_port,
 	};
 
 	if (l->host)

@@ -115,6 +115,7 @@ struct link_info {
 	uint64_t bytes_in, bytes_out;	/* as seen from who connected */
 	int from_outside;	/* and that was not the program inside */
 	const char *error;	/* why it came to nothing; NULL: it did not. Until link_end() */
+	uint16_t peer_port;	/* the client's, inside; 0: none */
 };
 void link_begin(struct egress *eg, const struct destination *d, struct link_info *ret);
 /* link_record() - the same whether or not there is a record of connections */

@@ -67,7 +67,8 @@ static void on_dialled(void *cookie, const struct dial_result *r)
 
 void host_port_accept(struct egress *eg, int fd, uint16_t peer_port, uint16_t port)
 {
-	struct destination to = { .protocol = "host-port", .host = { .text = "localhost" }, .port = port };
+	struct destination to = { .protocol = "host-port", .host = { .text = "localhost" }, .port = port,
+				  .peer_port = peer_port };
 	struct egress_verdict v;
 	struct outbound *c;
 

@@ -328,6 +328,7 @@ static enum step become_tunnel(struct http_conn *c, int up_fd)
 static enum step connected(struct http_conn *c, int fd)
 {
 	link_begin(c->eg, &c->req.to, &c->link);
+	c->link.peer_port = c->peer_port;
 	if (c->req.is_connect) {
 		buf_adds(&c->down.out, "HTTP/1.1 200 Connection Established\r\n\r\n");
 		return become_tunnel(c, fd);

@@ -19,6 +19,7 @@ struct destination {
 	const char *action;			/* what a refusal is recorded as; NULL: "network-outbound" */
 	struct host host;			/* empty text if what was named is no host */
 	uint16_t port;
+	uint16_t peer_port;			/* the client's, inside; 0: none, or not known */
 };
 
 /* refusal_line() - "agate: blocked 'host:443': no rule allows it"; one line, printable ASCII only */

@@ -255,6 +255,8 @@ void report_connection(struct report *r, const struct connection_record *c)
 	put_int(&msg, "ms", c->ms);
 	if (c->error)
 		put_str(&msg, "error", c->error);
+	if (c->peer_port)
+		put_int(&msg, "peerPort", c->peer_port);
 	tell(r, msg);
 }
 

@@ -68,6 +68,7 @@ struct connection_record {
 	uint64_t bytes_in, bytes_out;
 	int64_t ms;
 	const char *error;	/* why it came to nothing; may be NULL */
+	uint16_t peer_port;	/* the client's, inside; 0: none */
 };
 
 /* report_connection() - {"type":"connection",...} */

@@ -123,6 +123,10 @@ static void on_dialled(void *cookie, const struct dial_result *r)
 	if (r->end == DIAL_OK) {
 		link_begin(c->eg, &c->to, &link);
 		tunnel_start(c->eg, fd_take(&c->fd), r->fd, &to_up, &to_client, &link);
+	} else {	/* there is no protocol to say it in, so at least the record has it */
+		link_record(&c->to, &link);
+		link.error = dial_end_words(r->end);
+		link_end(c->eg, &link);
 	}
 	conn_free(c);
 }
@@ -138,7 +142,8 @@ static void proceed(struct trans_conn *c, const struct ip *ip, uint16_t port)
 		refuse_malformed(c, ip, port, why);
 		return;
 	}
-	c->to = (struct destination){ .protocol = "transparent", .host = h, .port = port };
+	c->to = (struct destination){ .protocol = "transparent", .host = h, .port = port,
+				    .peer_port = c->peer_port };
 	host_show(&h, port, c->to.text);
 	policy_judge(&c->eg->cfg.policy, &h, port, &v);
 	if (!v.allowed) {

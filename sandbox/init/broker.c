@@ -344,13 +344,13 @@ static void init_locks(struct broker *b)
 }
 
 /* The namespaces, and what can only be done in them with the rights that joining gave. */
-static uint32_t enter(struct broker *b, const int fds[JOIN_NUM], int net[NET_NUM], size_t *ret_n)
+static uint32_t enter(struct broker *b, const int fds[JOIN_NUM], int net[NET_FDS_MAX], size_t *ret_n)
 {
 	if (join(fds[JOIN_NETNS], fds[JOIN_MNTNS]) < 0)
 		wire_fail(b->ctl, errno, 0, "join the sandbox's namespaces");
 	close(fds[JOIN_NETNS]);
 	close(fds[JOIN_MNTNS]);
-	if (net_prepare(net, ret_n) < 0)
+	if (net_prepare(b, net, ret_n) < 0)
 		wire_fail(b->ctl, errno, 0, "prepare the sandbox's network");
 	return b->blob->may_seal && !seal_denied(b) ? FILTER_SPARED : FILTER_ALL;
 }
@@ -360,7 +360,7 @@ static void prepare(struct broker *b)
 {
 	struct msg_filter joined = { .type = MSG_JOINED, .which = FILTER_ALL };
 	struct msg_plain m;
-	int fds[JOIN_NUM], net[NET_NUM];
+	int fds[JOIN_NUM], net[NET_FDS_MAX];
 	size_t n_net = 0;
 
 	/* With nothing to join, only the last of the descriptors comes. */
@@ -408,6 +408,32 @@ static void serve(struct broker *b)
 		_exit(125);
 }
 
+/* --- what the supervisor asks for while calls are answered --- */
+
+static int send_inside(struct broker *b, int64_t id, unsigned int port)
+{
+	struct msg_inside m = { .type = MSG_INSIDE, .id = id, .port = port };
+	int fd = net_inside(b, port), r;
+
+	m.sys = fd < 0 ? errno : 0;
+	pthread_mutex_lock(&b->ctl_lock);
+	r = wire_send(b->ctl, &m, sizeof(m), &fd, fd >= 0);
+	pthread_mutex_unlock(&b->ctl_lock);
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
+/* Until it hangs up, or says what is not understood. */
+static void heed_supervisor(struct broker *b)
+{
+	union { struct msg_plain plain; struct msg_inside inside; } m;
+
+	while (wire_recv(b->ctl, &m, sizeof(m), NULL, 0) == sizeof(m.inside) && m.plain.type == MSG_INSIDE)
+		if (send_inside(b, m.inside.id, m.inside.port) < 0)
+			return;
+}
+
 /* --- the end, where it is ours to bring about --- */
 
 static pthread_mutex_t end_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -440,15 +466,13 @@ static void *wait_for_command(void *arg)
 void broker_bare(int ctl, pid_t child)
 {
 	struct broker b = { .ctl = ctl, .notify = -1, .proc = -1, .root = -1, .bare = getpid(), .command = child };
-	struct msg_plain m;
 
 	init_locks(&b);
 	prepare(&b);
 	if (start_thread(wait_for_command, &b) < 0)
 		wire_fail(ctl, errno, 0, "start the broker's threads");
 	serve(&b);
-	while (wire_recv(ctl, &m, sizeof(m), NULL, 0) > 0)
-		;
+	heed_supervisor(&b);
 	/* Nobody is left to hear of refusals, so there must be none. */
 	end_bare(&b, 125);
 	_exit(125);
@@ -457,7 +481,6 @@ void broker_bare(int ctl, pid_t child)
 int broker_main(int ctl)
 {
 	struct broker b = { .ctl = ctl, .notify = -1, .proc = -1, .root = -1 };
-	struct msg_plain m;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		wire_fail(ctl, errno, 0, "tie the broker to its supervisor");
@@ -465,8 +488,7 @@ int broker_main(int ctl)
 	prepare(&b);
 	serve(&b);
 	/* The supervisor shuts its side down when the command is gone; what was counted still goes out. */
-	while (wire_recv(ctl, &m, sizeof(m), NULL, 0) > 0)
-		;
+	heed_supervisor(&b);
 	report_flush(&b);
 	_exit(0);
 }

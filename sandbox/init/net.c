@@ -16,6 +16,8 @@
 #include "sandbox/init/wire.h"
 
 #define CONNECT_MS 5000		/* to our own listener, whose backlog may be full for a moment */
+#define INSIDE_MS 20		/* to the run's own server: an answer comes at once */
+#define DNS_PORT 53
 #define LOOPBACK_INDEX 1	/* the first interface of every network namespace */
 
 /* --- preparing the namespace --- */
@@ -66,7 +68,7 @@ static int add_local_route(int family, const void *net, size_t len, unsigned cha
 	return answer.err.error && answer.err.error != -EEXIST ? -1 : 0;
 }
 
-static int open_socket(int type, const void *addr, socklen_t len)
+static int open_bound(int type, const void *addr, socklen_t len, int only_v6)
 {
 	int family = ((const struct sockaddr *)addr)->sa_family, on = 1;
 	int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), saved;
@@ -74,7 +76,7 @@ static int open_socket(int type, const void *addr, socklen_t len)
 	if (fd < 0)
 		return -1;
 	if (family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only_v6, sizeof(only_v6));
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (!bind(fd, addr, len) && (type != SOCK_STREAM || !listen(fd, 1024)))
 		return fd;
@@ -84,28 +86,58 @@ static int open_socket(int type, const void *addr, socklen_t len)
 	return -1;
 }
 
-int net_prepare(int fds[NET_NUM], size_t *ret_n)
+/* One socket for both families, where there are both. Whatever address here it is asked at, it is the host's. */
+static int open_host_port(unsigned int port)
+{
+	const struct sockaddr_in a4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	const struct sockaddr_in6 a6 = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
+	int fd = open_bound(SOCK_STREAM, &a6, sizeof(a6), 0);
+
+	return fd >= 0 || errno != EAFNOSUPPORT ? fd : open_bound(SOCK_STREAM, &a4, sizeof(a4), 0);
+}
+
+static int open_host_ports(const struct broker *b, int *fds)
+{
+	for (uint32_t i = 0; i < b->blob->n_host_ports; i++) {
+		fds[i] = open_host_port(b->blob->host_ports[i]);
+		if (fds[i] < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int open_helpers(int fds[NET_NUM], size_t *ret_n)
 {
 	const uint32_t pool4 = htonl(POOL4_NET);
 	const struct in6_addr pool6 = { .s6_addr = POOL6_PREFIX };
-	const struct sockaddr_in dns = { .sin_family = AF_INET, .sin_port = htons(53),
+	const struct sockaddr_in dns = { .sin_family = AF_INET, .sin_port = htons(DNS_PORT),
 					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	const struct sockaddr_in t4 = { .sin_family = AF_INET, .sin_port = htons(TRANSPARENT_PORT) };
 	const struct sockaddr_in6 t6 = { .sin6_family = AF_INET6, .sin6_port = htons(TRANSPARENT_PORT) };
 
 	if (add_local_route(AF_INET, &pool4, sizeof(pool4), POOL4_BITS) < 0)
 		return -1;
-	fds[NET_DNS_UDP] = open_socket(SOCK_DGRAM, &dns, sizeof(dns));
-	fds[NET_DNS_TCP] = open_socket(SOCK_STREAM, &dns, sizeof(dns));
-	fds[NET_TRANSPARENT4] = open_socket(SOCK_STREAM, &t4, sizeof(t4));
+	fds[NET_DNS_UDP] = open_bound(SOCK_DGRAM, &dns, sizeof(dns), 1);
+	fds[NET_DNS_TCP] = open_bound(SOCK_STREAM, &dns, sizeof(dns), 1);
+	fds[NET_TRANSPARENT4] = open_bound(SOCK_STREAM, &t4, sizeof(t4), 1);
 	if (fds[NET_DNS_UDP] < 0 || fds[NET_DNS_TCP] < 0 || fds[NET_TRANSPARENT4] < 0)
 		return -1;
 	*ret_n = NET_TRANSPARENT6;
 	if (add_local_route(AF_INET6, &pool6, sizeof(pool6), POOL6_BITS) < 0)
 		return 0;
-	fds[NET_TRANSPARENT6] = open_socket(SOCK_STREAM, &t6, sizeof(t6));
+	fds[NET_TRANSPARENT6] = open_bound(SOCK_STREAM, &t6, sizeof(t6), 1);
 	if (fds[NET_TRANSPARENT6] >= 0)
 		*ret_n = NET_NUM;
+	return 0;
+}
+
+int net_prepare(const struct broker *b, int fds[NET_FDS_MAX], size_t *ret_n)
+{
+	size_t n;
+
+	if (open_helpers(fds, &n) < 0 || open_host_ports(b, fds + n) < 0)
+		return -1;
+	*ret_n = n + b->blob->n_host_ports;
 	return 0;
 }
 
@@ -280,15 +312,29 @@ static struct answer connect_datagram(const struct request *r, int sock, const s
 
 	if (is_pool(d))		/* getaddrinfo(3) connects to see whether there is a route */
 		return answer_continue();
-	if (d->port != 53)
+	if (d->port != DNS_PORT)
 		return net_refuse(r, ACT_NETWORK, d, "only DNS may use datagrams");
 	len = redirected(&(struct destination){ .family = AF_INET, .socket_family = d->socket_family,
 						.ip = { 127, 0, 0, 1 } }, &to);
 	if (d->socket_family == AF_INET6)
-		to.sin6_port = htons(53);
+		to.sin6_port = htons(DNS_PORT);
 	else
-		((struct sockaddr_in *)(void *)&to)->sin_port = htons(53);
+		((struct sockaddr_in *)(void *)&to)->sin_port = htons(DNS_PORT);
 	return net_connect_to(sock, &to, len);
+}
+
+int net_host_port(const struct broker *b, unsigned int port)
+{
+	for (uint32_t i = 0; i < b->blob->n_host_ports; i++)
+		if (b->blob->host_ports[i] == port)
+			return (int)i;
+	return -1;
+}
+
+/* Does the egress helper serve this port of the run's own loopback? */
+static int is_helpers(const struct broker *b, unsigned int port)
+{
+	return port == PROXY_HTTP_PORT || port == PROXY_SOCKS_PORT || port == DNS_PORT || net_host_port(b, port) >= 0;
 }
 
 struct answer net_connect(const struct request *r, const void *addr, size_t len)
@@ -302,15 +348,15 @@ struct answer net_connect(const struct request *r, const void *addr, size_t len)
 		return r->b->bare ? answer_errno(EINVAL) : answer_continue();	/* too short: the kernel says so */
 	if (r->b->bare)
 		return net_connect_bare(r, &d);
-	if (net_is_loopback(&d) && d.port != PROXY_HTTP_PORT && d.port != PROXY_SOCKS_PORT)
+	if (net_is_loopback(&d) && !is_helpers(r->b, d.port))
 		return answer_continue();
 	sock = target_take_fd(r, (int)r->n->data.args[0]);
 	if (sock < 0)
 		return answer_errno(errno);
 	if (getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &type_len) < 0) {
 		a = answer_errno(errno);
-	} else if (net_is_loopback(&d)) {	/* a proxy: the kernel connects, we only name the caller */
-		if (type == SOCK_STREAM)
+	} else if (net_is_loopback(&d)) {	/* the helper: the kernel connects, we only name the caller */
+		if (type == SOCK_STREAM || d.port == DNS_PORT)
 			net_tell_caller(r, sock, &d, 0);
 		a = answer_continue();
 	} else {
@@ -318,4 +364,50 @@ struct answer net_connect(const struct request *r, const void *addr, size_t len)
 	}
 	close(sock);
 	return a;
+}
+
+/* --- connections from the host --- */
+
+/* A server whose backlog is full takes its time, and whoever gets the socket will see. */
+static int start_connecting(const void *addr, socklen_t len)
+{
+	int fd = socket(((const struct sockaddr *)addr)->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	socklen_t err_len = sizeof(err);
+
+	if (fd < 0)
+		return -1;
+	err = connect(fd, addr, len) < 0 ? errno : 0;
+	if (err == EINPROGRESS) {
+		err = 0;
+		if (poll(&p, 1, INSIDE_MS) > 0)
+			getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &err_len);
+	}
+	if (!err)
+		return fd;
+	close(fd);
+	errno = err;
+	return -1;
+}
+
+/* Servers that say "localhost" may listen on either address. */
+int net_inside(const struct broker *b, unsigned int port)
+{
+	const struct sockaddr_in a4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct sockaddr_in6 a6 = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port),
+					 .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	int fd;
+
+	if (b->bare && !net_is_ours(b, port)) {
+		errno = EPERM;
+		return -1;
+	}
+	fd = start_connecting(&a4, sizeof(a4));
+	if (fd >= 0)
+		return fd;
+	fd = start_connecting(&a6, sizeof(a6));
+	if (fd < 0)
+		errno = ECONNREFUSED;
+	return fd;
 }

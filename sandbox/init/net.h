@@ -8,12 +8,15 @@
 
 /**
  * net_prepare() - Make the pool addresses local and open the egress helper's sockets
- * @fds:	room for NET_NUM; @ret_n of them are open, the caller's
+ * @fds:	@ret_n of them are open, the caller's
  *
  * Needs the capabilities that joining gave: a port below 1024 and a route.
- * Return: 0, or -1 and errno; without IPv6 the last socket is left out
+ * Return: 0, or -1 and errno; without IPv6 the last of enum net_fd is left out
  */
-int net_prepare(int fds[NET_NUM], size_t *ret_n);
+int net_prepare(const struct broker *b, int fds[NET_FDS_MAX], size_t *ret_n);
+
+/* net_inside() - a socket on its way to the run's own server on @port; -1 and errno */
+int net_inside(const struct broker *b, unsigned int port);
 
 /*
  * net_bind(), net_listen() - without a network namespace: on loopback alone, done by us; bind() to

@@ -3,7 +3,7 @@
  *
  * Landlock grants the command no TCP at all, and the filter no other Internet
  * socket, so what is not done here is not done. We connect to two places: the
- * egress helper's proxies, and servers that the run itself started on loopback.
+ * egress helper's sockets, and servers that the run itself started on loopback.
  * We bind on loopback only: nobody outside this machine gets in.
  */
 #include <errno.h>
@@ -82,6 +82,11 @@ static enum listener who_listens(const struct broker *b, unsigned int port)
 	enum listener v4 = look_up(b, "self/net/tcp", port), v6 = look_up(b, "self/net/tcp6", port);
 
 	return v4 > v6 ? v4 : v6;
+}
+
+int net_is_ours(const struct broker *b, unsigned int port)
+{
+	return who_listens(b, port) != THE_HOSTS;
 }
 
 /* --- addresses --- */
@@ -207,18 +212,33 @@ static int is_proxy(const struct broker *b, unsigned int port)
 	return port && (port == b->blob->proxy_ports[0] || port == b->blob->proxy_ports[1]);
 }
 
+/* It listens on 127.0.0.1 alone; a socket for IPv6 alone cannot go there, and its program tries the other. */
+static void turn_to_helper(struct destination *d, unsigned int port)
+{
+	static const uint8_t v4[4] = { 127, 0, 0, 1 };
+
+	d->family = AF_INET;
+	d->port = port;
+	memset(d->ip, 0, sizeof(d->ip));
+	memcpy(d->ip, v4, sizeof(v4));
+}
+
 static struct answer connect_loopback(const struct request *r, int sock, struct destination *d)
 {
 	struct sockaddr_in6 to;
 	socklen_t len;
+	int i;
 
 	if (is_unspecified(d))
 		make_loopback(sock, d);
-	if (is_proxy(r->b, d->port)) {
+	i = net_host_port(r->b, d->port);
+	if (i >= 0)
+		turn_to_helper(d, r->b->blob->host_port_at[i]);
+	if (i >= 0 || is_proxy(r->b, d->port)) {
 		if (net_tell_caller(r, sock, d, 0) < 0)
 			return answer_errno(EADDRNOTAVAIL);
 	} else if (who_listens(r->b, d->port) == THE_HOSTS) {
-		return net_refuse(r, ACT_NETWORK, d, "a service of the host");
+		return net_refuse(r, ACT_NETWORK, d, PROTO_RULE_HOSTS_SERVICE);
 	}
 	len = make_address(d, &to);
 	return net_connect_to(sock, &to, len);

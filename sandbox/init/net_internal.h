@@ -24,6 +24,10 @@ int net_destination(const void *addr, size_t len, struct destination *ret);
 int net_is_loopback(const struct destination *d);
 /* net_tell_caller() - bind, so that the local port is known, and tell whose it is; -1 when it cannot be */
 int net_tell_caller(const struct request *r, int sock, const struct destination *d, int is_transparent);
+/* net_host_port() - which of the plan's host_ports @port is, or -1 */
+int net_host_port(const struct broker *b, unsigned int port);
+/* net_is_ours() - without a network namespace: whoever listens on that port of loopback is the run's */
+int net_is_ours(const struct broker *b, unsigned int port);
 /* net_connect_to() - without blocking in the kernel; a blocking caller gets the result, not EINPROGRESS */
 struct answer net_connect_to(int sock, const struct sockaddr_in6 *to, socklen_t len);
 /* net_refuse() - EACCES, on record with the address as text */

@@ -8,10 +8,11 @@
  *
  *	stage → supervisor	MSG_LISTENERS (fds), MSG_NOTIFY (fd), MSG_FAIL
  *	supervisor → stage	MSG_PLAN (fd), MSG_FILTER, MSG_GO
- *	supervisor → broker	MSG_JOIN (fds), MSG_SERVE (fd)
- *	broker → supervisor	MSG_JOINED (fds), MSG_READY, MSG_VIOLATION, MSG_CALLER, MSG_FAIL
+ *	supervisor → broker	MSG_JOIN (fds), MSG_SERVE (fd), MSG_INSIDE
+ *	broker → supervisor	MSG_JOINED (fds), MSG_READY, MSG_VIOLATION, MSG_CALLER, MSG_INSIDE (fd), MSG_FAIL
  *
  * In order: PLAN, LISTENERS, JOIN, JOINED, FILTER, NOTIFY, SERVE, READY, GO.
+ * From READY on the supervisor may send any number of INSIDE, each of which is answered.
  *
  * In the layout without namespaces ("bare") the proxies' sockets and their place are
  * the supervisor's, so LISTENERS and JOINED carry no descriptors, and JOIN only the plan.
@@ -41,6 +42,11 @@
 #define POOL4_BITS 15
 #define POOL6_PREFIX { 0xfd, 0x00, 0xa6, 0xa7 }
 #define POOL6_BITS 32
+
+#define PROTO_HOST_PORTS 8	/* ports of the host's loopback that a run may reach */
+
+/* The rule of a refusal without namespaces, which --host-port lifts. */
+#define PROTO_RULE_HOSTS_SERVICE "a service of the host"
 
 enum zone_kind {
 	ZONE_READ,	/* read-only by mount; a write is refused and told */
@@ -77,12 +83,15 @@ struct blob_head {
 	uint32_t is_bare;		/* 1: no namespaces: Landlock holds reads and TCP too */
 	uint32_t reads_are_ours;	/* bare only, 1: something in view may not be read, so the broker opens for reading too */
 	uint32_t proxy_ports[2];	/* HTTP and SOCKS, on loopback */
+	uint32_t n_host_ports, host_ports[PROTO_HOST_PORTS];
+	/* bare only: where on loopback the helper listens for each of them, since its own place is the host's */
+	uint32_t host_port_at[PROTO_HOST_PORTS];
 	uint32_t ignored_signals;	/* bit n: signal n was ignored when agate was started, as under nohup(1) */
 	/* rlimits of the command; 0: leave */
 	uint64_t limit_cpu_s, limit_memory, limit_file, limit_pids, limit_files;
 };
 
-enum msg_type { MSG_PLAN = 1, MSG_LISTENERS, MSG_NOTIFY, MSG_FILTER, MSG_GO, MSG_JOIN, MSG_JOINED, MSG_SERVE, MSG_READY, MSG_VIOLATION, MSG_CALLER, MSG_FAIL };
+enum msg_type { MSG_PLAN = 1, MSG_LISTENERS, MSG_NOTIFY, MSG_FILTER, MSG_GO, MSG_JOIN, MSG_JOINED, MSG_SERVE, MSG_READY, MSG_VIOLATION, MSG_CALLER, MSG_INSIDE, MSG_FAIL };
 
 struct msg_plain {
 	uint32_t type;
@@ -91,10 +100,12 @@ struct msg_plain {
 /*
  * MSG_JOINED and MSG_FILTER: which of the two filters is enough. With
  * MSG_JOINED come the sockets only the broker may open: see enum net_fd; without
- * IPv6 in the kernel the last is missing.
+ * IPv6 in the kernel the last is missing. Behind them one listening socket for each of
+ * the plan's host_ports.
  */
 enum { FILTER_ALL, FILTER_SPARED };
 enum net_fd { NET_DNS_UDP, NET_DNS_TCP, NET_TRANSPARENT4, NET_TRANSPARENT6, NET_NUM };
+#define NET_FDS_MAX (NET_NUM + PROTO_HOST_PORTS)
 
 struct msg_filter {
 	uint32_t type;
@@ -145,6 +156,18 @@ struct msg_caller {
 	int64_t pid;
 	char comm[16];
 	char exe[256];
+};
+
+/*
+ * A connection from the host to a published port: the supervisor asks for a socket
+ * connected to 127.0.0.1 or ::1 inside, which comes with the answer unless @sys says why not.
+ */
+struct msg_inside {
+	uint32_t type;
+	uint32_t port;
+	int64_t id;
+	int32_t sys;		/* answer: 0, or errno; EPERM for what is not the run's own server */
+	uint32_t unused;
 };
 
 #define MSG_MAX (sizeof(struct msg_violation) + 3 * PATH_MAX)

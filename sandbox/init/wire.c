@@ -10,7 +10,7 @@
 
 #include "sandbox/init/wire.h"
 
-#define MAX_FDS 8
+#define MAX_FDS NET_FDS_MAX
 
 union control {
 	struct cmsghdr align;
@@ -120,7 +120,7 @@ const struct blob_head *wire_blob(int fd)
 	errno = EPROTO;
 	if (b->magic != BLOB_MAGIC || b->total != st.st_size || ((const char *)b)[b->total - 1] ||
 	    !zones_ok(b) || !texts_ok(b, b->rules_off, b->n_rules) ||
-	    !texts_ok(b, b->reads_off, b->n_reads) ||
+	    b->n_host_ports > PROTO_HOST_PORTS || !texts_ok(b, b->reads_off, b->n_reads) ||
 	    !texts_ok(b, b->sockets_off, b->n_sockets) || !texts_ok(b, b->literals_off, b->n_literals) ||
 	    !range_ok(b, b->filter_off[0], b->n_filter[0], sizeof(struct sock_filter)) ||
 	    !range_ok(b, b->filter_off[1], b->n_filter[1], sizeof(struct sock_filter)))

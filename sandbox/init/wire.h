@@ -10,7 +10,7 @@
 
 #include "sandbox/init/proto.h"
 
-/* wire_send() - one message with @nfds <= 8 descriptors; 0, or -1 and errno */
+/* wire_send() - one message with @nfds <= NET_FDS_MAX descriptors; 0, or -1 and errno */
 int wire_send(int sock, const void *msg, size_t len, const int *fds, size_t nfds);
 
 /* wire_recv() - bytes read, 0 at end of file, -1; exactly @want_fds descriptors or it is an error */

@@ -5,7 +5,9 @@
 #include <cmocka.h>
 #include <errno.h>
 
+#include "base/strv.h"
 #include "sandbox/egress/host_port.h"
+#include "sandbox/egress/ports.h"
 #include "sandbox/egress/publish.h"
 #include "test_egress_fixture.h"
 
@@ -343,6 +345,94 @@ static void only_loopback_ports_can_be_published(void **state)
 	}
 }
 
+/* --- as a person writes them --- */
+
+static void each_spelling_of_a_published_port_is_one_rule(void **state)
+{
+	static const struct { const char *text, *shown, *error; } table[] = {
+		{ "8080", "127.0.0.1:8080:8080", NULL },
+		{ "8080:3000", "127.0.0.1:8080:3000", NULL },
+		{ "127.0.0.1:8080", "127.0.0.1:8080:8080", NULL },
+		{ "127.0.0.1:8080:3000", "127.0.0.1:8080:3000", NULL },
+		{ "localhost:8080:3000", "127.0.0.1:8080:3000", NULL },
+		{ "127.0.0.2:1:2", "127.0.0.2:1:2", NULL },
+		{ "[::1]:8080", "[::1]:8080:8080", NULL },
+		{ "[::1]:8080:3000", "[::1]:8080:3000", NULL },
+		{ "0:3000", "127.0.0.1:0:3000", NULL },
+		{ "65535:65535", "127.0.0.1:65535:65535", NULL },
+		{ "0", NULL, "the server's own port has to be said" },
+		{ "", NULL, "is no [ADDRESS:]PORT[:PORT]" },
+		{ ":", NULL, "is no [ADDRESS:]PORT[:PORT]" },
+		{ "8080:", NULL, "is no [ADDRESS:]PORT[:PORT]" },
+		{ ":8080", NULL, "is no [ADDRESS:]PORT[:PORT]" },
+		{ "8080:0", NULL, "is no [ADDRESS:]PORT[:PORT]" },
+		{ "8080:3000:1", NULL, "is no [ADDRESS:]PORT[:PORT]" },
+		{ "65536", NULL, "is no [ADDRESS:]PORT[:PORT]" },
+		{ "80x", NULL, "is no [ADDRESS:]PORT[:PORT]" },
+		{ "-1", NULL, "is no [ADDRESS:]PORT[:PORT]" },
+		{ "+80", NULL, "is no [ADDRESS:]PORT[:PORT]" },
+		{ "99999999999999999999", NULL, "is no [ADDRESS:]PORT[:PORT]" },
+		{ "host.test:80", NULL, "is no [ADDRESS:]PORT[:PORT]" },
+		{ "::1:80", NULL, "is no [ADDRESS:]PORT[:PORT]" },
+		{ "[::1]", NULL, "is no [ADDRESS:]PORT[:PORT]" },
+		{ "[]:80", NULL, "is no [ADDRESS:]PORT[:PORT]" },
+		{ "0.0.0.0:80", NULL, "'0.0.0.0' is not a loopback address" },
+		{ "[::]:80", NULL, "'[::]' is not a loopback address" },
+		{ "192.0.2.1:80:80", NULL, "'192.0.2.1' is not a loopback address" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		struct publish_rule rule;
+		char shown[PORTS_TEXT_SIZE];
+		struct err err = { 0 };
+		int r = ports_parse_publish(table[i].text, &rule, &err);
+
+		if (table[i].error) {
+			if (r == 0 || !strstr(err.msg, table[i].error))
+				fail_msg("'%s': %s", table[i].text, r ? err.msg : "was taken");
+			continue;
+		}
+		if (r < 0)
+			fail_msg("'%s': %s", table[i].text, err.msg);
+		ports_show_publish(&rule, shown);
+		assert_string_equal(shown, table[i].shown);
+	}
+}
+
+#define TEXTS(...) { .v = (char *[]){ __VA_ARGS__, NULL }, .n = sizeof((char *[]){ __VA_ARGS__ }) / sizeof(char *) }
+#define W(text) ((char[]){ text })
+
+static void ports_that_cannot_be_had_together_are_refused(void **state)
+{
+	const struct { struct strv publish, host; const char *error; } table[] = {
+		{ TEXTS(W("8080:3000"), W("8081:3000")), TEXTS(W("5432"), W("6379")), NULL },
+		{ TEXTS(W("0:3000"), W("0:3000")), { .n = 0 }, NULL },
+		{ TEXTS(W("8080:3000"), W("127.0.0.1:8080:3001")), { .n = 0 }, "are published at one place" },
+		{ TEXTS(W("3128")), { .n = 0 }, "inside, port 3128 is the run's HTTP proxy" },
+		{ TEXTS(W("8080:1080")), { .n = 0 }, "inside, port 1080 is the run's SOCKS proxy" },
+		{ TEXTS(W("8080:53")), { .n = 0 }, "is the run's name server" },
+		{ TEXTS(W("8080:8445")), { .n = 0 }, "is the run's way out" },
+		{ TEXTS(W("8080:5432")), TEXTS(W("5432")), "inside, port 5432 leads to the host's" },
+		{ { .n = 0 }, TEXTS(W("3128")), "cannot reach port 3128 of the host" },
+		{ { .n = 0 }, TEXTS(W("53")), "cannot reach port 53 of the host" },
+		{ { .n = 0 }, TEXTS(W("5432"), W("5432")), "is asked for twice" },
+		{ { .n = 0 }, TEXTS(W("0")), "a port is a number from 1 to 65535" },
+		{ { .n = 0 }, TEXTS(W("54 32")), "a port is a number from 1 to 65535" },
+		{ { .n = 0 }, TEXTS(W("1"), W("2"), W("3"), W("4"), W("5"), W("6"), W("7"), W("8"), W("9")),
+		  "cannot reach 9 ports of the host: 8 are the most" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		struct err err = { 0 };
+		int r = ports_check(&table[i].publish, &table[i].host, &err);
+
+		if ((r < 0) != (table[i].error != NULL) || (table[i].error && !strstr(err.msg, table[i].error)))
+			fail_msg("row %zu: %s", i, r < 0 ? err.msg : "was taken");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +445,8 @@ int main(void)
 		cmocka_unit_test(a_server_that_is_not_there_is_told_with_the_reason),
 		cmocka_unit_test(a_taken_port_ends_the_helper_with_the_reason),
 		cmocka_unit_test(only_loopback_ports_can_be_published),
+		cmocka_unit_test(each_spelling_of_a_published_port_is_one_rule),
+		cmocka_unit_test(ports_that_cannot_be_had_together_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("egress ports", tests, set_up, tear_down);

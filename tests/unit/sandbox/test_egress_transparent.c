@@ -397,14 +397,20 @@ static void a_refused_connection_is_reset_and_told(void **state)
 	expect_violation(&proxy, target, "resolved-address", "transparent");
 }
 
-static void a_host_that_does_not_answer_is_a_reset_but_no_violation(void **state)
+static void a_host_that_does_not_answer_is_on_record_but_no_violation(void **state)
 {
 	char ip[INET6_ADDRSTRLEN];
+	struct json *msg;
 
 	(void)state;
 	NEEDS_INSIDE();
 	look_up("closed.test", A, ip);
 	expect_reset(transparent(&proxy, ip, 1));
+	msg = hear(&proxy);
+	assert_string_equal(member(msg, "type"), "connection");
+	assert_string_equal(member(msg, "host"), "closed.test");
+	assert_string_equal(member(msg, "error"), "refused the connection");
+	json_free(msg);
 	expect_silence(&proxy);
 }
 
@@ -507,7 +513,7 @@ int main(void)
 		cmocka_unit_test(a_connection_nobody_speaks_of_is_closed_and_told),
 		cmocka_unit_test(a_literal_is_judged_as_one),
 		cmocka_unit_test(a_refused_connection_is_reset_and_told),
-		cmocka_unit_test(a_host_that_does_not_answer_is_a_reset_but_no_violation),
+		cmocka_unit_test(a_host_that_does_not_answer_is_on_record_but_no_violation),
 		cmocka_unit_test(an_ssh_client_is_told_why),
 		cmocka_unit_test(a_proxy_knows_the_name_of_a_pool_address),
 		cmocka_unit_test(many_connections_find_their_callers),
