@@ -74,7 +74,7 @@ int tell_violation(const struct run_params *p, const void *msg, size_t len)
 	v.target = text[VT_TARGET];
 	v.resolved = *text[VT_RESOLVED] && strcmp(text[VT_RESOLVED], text[VT_TARGET]) ? text[VT_RESOLVED] : NULL;
 	v.rule = *text[VT_RULE] ? text[VT_RULE] : NULL;
-	v.comm = text[VT_COMM];
+	v.comm = *text[VT_COMM] ? text[VT_COMM] : NULL;
 	v.exe = *text[VT_EXE] ? text[VT_EXE] : NULL;
 	v.pid = m.pid;
 	v.count = m.count;

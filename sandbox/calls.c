@@ -74,6 +74,7 @@ static const uint32_t unix_connected[] = { SOCK_STREAM, SOCK_SEQPACKET };
 static const uint32_t protocols[] = { 0, IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMPV6,
 				      262 /* MPTCP */ };
 static const uint32_t tcp_protocols[] = { 0, IPPROTO_TCP };
+static const uint32_t fast_open[] = { TCP_FASTOPEN_FLAG };
 static const uint32_t only_zero[] = { 0 };	/* NETLINK_ROUTE */
 
 /* Flags of an inode, changed through a descriptor that was opened for reading. */
@@ -249,6 +250,9 @@ static const struct call table[] = {
 	SOCKET_CALL(bind, "may make a name, or take a port: judged by address"),
 	SOCKET_CALL(connect, "reaches out: judged by address and done by the broker"),
 	QUIET_IF(sendto, EOPNOTSUPP, FASTOPEN, HAS(3, TCP_FASTOPEN_FLAG)),
+	{ .nr = SYS_sendto, .name = "sendto", .kind = CALL_SOCKET, .on = CALLS_SOCKETS,
+	  .cond = { ABOVE(4, 0), { .test = CALL_NOT_IN, .arg = 3, .mask = TCP_FASTOPEN_FLAG, SET(fast_open) } },
+	  .reason = "names its peer, so a datagram that leads nowhere is told with who sent it" },
 	QUIET_IF(sendmsg, EOPNOTSUPP, FASTOPEN, HAS(2, TCP_FASTOPEN_FLAG)),
 	QUIET_IF(sendmmsg, EOPNOTSUPP, FASTOPEN, HAS(3, TCP_FASTOPEN_FLAG)),
 	TOLD_IF(socket, EAFNOSUPPORT, 0, "this socket family has no use in a run, and leads to the host or the kernel",

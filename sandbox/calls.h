@@ -19,7 +19,7 @@
 enum call_kind {
 	CALL_OPEN,	/* notify: open, creat, openat, openat2; ends in a descriptor */
 	CALL_FILE,	/* notify: changes a file, by name or by descriptor */
-	CALL_SOCKET,	/* notify: bind, connect, listen */
+	CALL_SOCKET,	/* notify: bind, connect, listen, sendto with an address */
 	CALL_PEER,	/* notify: concerns another process by its number; continued if that is the run's own */
 	CALL_TOLD,	/* notify: refused; the broker answers .err and records "syscall-NAME" */
 	CALL_QUIET,	/* refused by the filter itself with .err, no record */

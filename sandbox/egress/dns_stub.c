@@ -88,7 +88,7 @@ static void refuse(struct egress *eg, const struct dns_query *q, const struct ho
 	if (is_news(&eg->dns.told, q->name))
 		report_violation(&eg->report, &to, v, peer_port);
 	refusal_line(&to, v, line);
-	r->rcode = DNS_REFUSED;
+	r->rcode = q->name[0] ? DNS_NXDOMAIN : DNS_REFUSED;
 	r->why = line->data;
 }
 

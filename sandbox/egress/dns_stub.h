@@ -4,7 +4,11 @@
  * Never asks anybody. A name that an allow rule admits on some port is answered
  * with its addresses of the pool (pool.h), so that it can be connected to;
  * what it really resolves to is looked up when that happens. Everything else
- * is refused and told as a violation, once for each name.
+ * is told as a violation, once for each name, and does not exist: REFUSED would be
+ * the truth, but musl takes it for a broken server and waits on, and glibc calls it
+ * a temporary failure, which programs try again. No SOA comes along, so that
+ * nobody remembers the answer; why stands in the option of RFC 8914. Only the root,
+ * below which everything is, is refused.
  */
 #ifndef SANDBOX_EGRESS_DNS_STUB_H
 #define SANDBOX_EGRESS_DNS_STUB_H

@@ -82,6 +82,7 @@ ACT(fremovexattr, do_fremovexattr(r))
 ACT(bind, do_bind(r))
 ACT(connect, do_connect(r))
 ACT(listen, do_listen(r))
+ACT(sendto, do_sendto(r))
 ACT(prlimit64, do_peer(r, ARG(0)))
 ACT(sched_setaffinity, do_peer(r, ARG(0)))
 ACT(sched_setscheduler, do_peer(r, ARG(0)))
@@ -136,6 +137,7 @@ static const struct act acts[] = {
 	{ 452, act_fchmodat2, 0, 0 },
 	ROW(setxattr), ROW(lsetxattr), ROW(fsetxattr), ROW(removexattr), ROW(lremovexattr), ROW(fremovexattr),
 	ROW(umask), ROW(bind), { SYS_connect, act_connect, 0, 1 }, ROW(listen),
+	{ SYS_sendto, act_sendto, 0, 1 },
 	ROW(prlimit64), ROW(sched_setaffinity), ROW(sched_setscheduler), ROW(sched_setparam), ROW(sched_setattr),
 	ROW(setpriority), ROW(ioprio_set), ROW(prctl),
 };
@@ -489,6 +491,7 @@ int broker_main(int ctl)
 	serve(&b);
 	/* The supervisor shuts its side down when the command is gone; what was counted still goes out. */
 	heed_supervisor(&b);
+	net_lost(&b);
 	report_flush(&b);
 	_exit(0);
 }

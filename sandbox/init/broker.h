@@ -175,6 +175,8 @@ struct answer refuse(const struct request *r, enum file_action action, const str
 		     const char *rule, int err);
 /* report_caller() - fill in who the caller is and send @m */
 void report_caller(const struct request *r, struct msg_caller *m);
+/* report_lost() - @n datagrams that the kernel refused, and nobody knows whose */
+void report_lost(struct broker *b, unsigned long n, const char *rule);
 void report_flush(struct broker *b);
 void *report_thread(void *broker);
 
@@ -226,6 +228,7 @@ struct answer do_fremovexattr(const struct request *r);
 struct answer do_bind(const struct request *r);
 struct answer do_connect(const struct request *r);
 struct answer do_listen(const struct request *r);
+struct answer do_sendto(const struct request *r);
 
 /* ops_peer.c: calls about another process */
 struct answer do_peer(const struct request *r, uint64_t pid);

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #define CONNECT_MS 5000		/* to our own listener, whose backlog may be full for a moment */
 #define INSIDE_MS 20		/* to the run's own server: an answer comes at once */
 #define DNS_PORT 53
+#define RULE_DATAGRAM "only DNS may use datagrams"
 #define LOOPBACK_INDEX 1	/* the first interface of every network namespace */
 
 /* --- preparing the namespace --- */
@@ -313,7 +315,8 @@ static struct answer connect_datagram(const struct request *r, int sock, const s
 	if (is_pool(d))		/* getaddrinfo(3) connects to see whether there is a route */
 		return answer_continue();
 	if (d->port != DNS_PORT)
-		return net_refuse(r, ACT_NETWORK, d, "only DNS may use datagrams");
+		return net_refuse(r, ACT_NETWORK, d, RULE_DATAGRAM);
+	net_tell_caller(r, sock, d, 0);
 	len = redirected(&(struct destination){ .family = AF_INET, .socket_family = d->socket_family,
 						.ip = { 127, 0, 0, 1 } }, &to);
 	if (d->socket_family == AF_INET6)
@@ -364,6 +367,89 @@ struct answer net_connect(const struct request *r, const void *addr, size_t len)
 	}
 	close(sock);
 	return a;
+}
+
+/* --- datagrams --- */
+
+static int is_datagram(int sock)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+
+	return getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_DGRAM;
+}
+
+struct answer net_sendto(const struct request *r, const void *addr, size_t len)
+{
+	struct answer a = answer_continue();
+	struct destination d;
+	int sock;
+
+	if (net_destination(addr, len, &d) < 0 || (net_is_loopback(&d) && d.port != DNS_PORT))
+		return a;
+	sock = target_take_fd(r, (int)r->n->data.args[0]);
+	if (sock < 0)
+		return answer_errno(errno);
+	if (is_datagram(sock) && net_is_loopback(&d))
+		net_tell_caller(r, sock, &d, 0);
+	else if (is_datagram(sock))
+		a = net_refuse(r, ACT_NETWORK, &d, RULE_DATAGRAM);
+	close(sock);
+	return a;
+}
+
+/* The number of that name in the line pair "Ip: Name..." and "Ip: 12..." of /proc/net/snmp, else 0. */
+static unsigned long counted4(FILE *f)
+{
+	char names[1024], values[1024], *name, *value, *save_name, *save_value;
+
+	while (fgets(names, sizeof(names), f) && fgets(values, sizeof(values), f)) {
+		name = strtok_r(names, " \n", &save_name);
+		value = strtok_r(values, " \n", &save_value);
+		while (name && value && strcmp(name, "OutNoRoutes") != 0) {
+			name = strtok_r(NULL, " \n", &save_name);
+			value = strtok_r(NULL, " \n", &save_value);
+		}
+		if (name && value)
+			return strtoul(value, NULL, 10);
+	}
+	return 0;
+}
+
+/* "Ip6OutNoRoutes   3", a line each. */
+static unsigned long counted6(FILE *f)
+{
+	unsigned long n;
+	char line[256];
+
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "Ip6OutNoRoutes %lu", &n) == 1)
+			return n;
+	return 0;
+}
+
+static unsigned long count(const struct broker *b, const char *table, unsigned long (*counted)(FILE *f))
+{
+	int fd = openat(b->proc, table, O_RDONLY | O_CLOEXEC);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	unsigned long n;
+
+	if (!f)
+		return 0;
+	n = counted(f);
+	fclose(f);
+	return n;
+}
+
+/* Only datagrams can come so far: connect() is ours, and what sendto() refused never reached the kernel. */
+void net_lost(struct broker *b)
+{
+	static unsigned long told;
+	unsigned long n = b->bare ? 0 : count(b, "self/net/snmp", counted4) + count(b, "self/net/snmp6", counted6);
+
+	if (n > told)
+		report_lost(b, n - told, RULE_DATAGRAM);
+	told = n;
 }
 
 /* --- connections from the host --- */

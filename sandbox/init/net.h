@@ -28,4 +28,13 @@ struct answer net_listen(const struct request *r);
 /* net_connect() - connect() to an Internet address: @addr of @len bytes was read from the caller */
 struct answer net_connect(const struct request *r, const void *addr, size_t len);
 
+/*
+ * net_sendto() - sendto() to an Internet address, read likewise. "Continue" is harmless: there is no
+ * way out for a datagram, and what is refused here is so that it is on record
+ */
+struct answer net_sendto(const struct request *r, const void *addr, size_t len);
+
+/* net_lost() - tell of datagrams that had no way to go and that nobody saw: sendmsg() is not trapped */
+void net_lost(struct broker *b);
+
 #endif

@@ -364,3 +364,21 @@ struct answer do_connect(const struct request *r)
 
 	return a.kind == ANSWER_CONTINUE ? connect_left(r) : a;
 }
+
+struct answer do_sendto(const struct request *r)
+{
+	const __u64 *arg = r->n->data.args;
+	char addr[sizeof(struct sockaddr_storage)];
+	sa_family_t family;
+
+	if (arg[3] & MSG_FASTOPEN)
+		return answer_errno(EOPNOTSUPP);
+	if (arg[5] < sizeof(family) || arg[5] > sizeof(addr))
+		return answer_continue();	/* the kernel says so */
+	if (target_read(r->tid, arg[4], addr, arg[5]) < 0)
+		return answer_errno(EFAULT);
+	memcpy(&family, addr, sizeof(family));
+	if (family != AF_INET && family != AF_INET6)
+		return answer_continue();
+	return target_alive(r) ? net_sendto(r, addr, arg[5]) : answer_errno(EINTR);
+}

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -147,6 +148,26 @@ struct answer refuse(const struct request *r, enum file_action action, const str
 	memcpy(msg, &m, sizeof(m));
 	report(r->b, msg, len);
 	return answer_errno(err);
+}
+
+/* Who it was cannot be told any more. */
+void report_lost(struct broker *b, unsigned long n, const char *rule)
+{
+	char msg[MSG_MAX];
+	struct msg_violation m = { .type = MSG_VIOLATION, .action = ACT_NETWORK, .nr = SYS_sendmsg,
+				   .count = (uint32_t)(n < UINT32_MAX ? n : UINT32_MAX) };
+	size_t len = sizeof(m);
+
+	len = put_text(msg, len, "datagrams to addresses that are not here", PATH_MAX - 1);
+	len = put_text(msg, len, "", 0);
+	len = put_text(msg, len, rule, 1023);
+	len = put_text(msg, len, "", 0);
+	len = put_text(msg, len, "", 0);
+	m.text_len = (uint32_t)(len - sizeof(m));
+	memcpy(msg, &m, sizeof(m));
+	pthread_mutex_lock(&b->ctl_lock);
+	send_or_die(b, msg, len);
+	pthread_mutex_unlock(&b->ctl_lock);
 }
 
 void report_caller(const struct request *r, struct msg_caller *m)

@@ -77,10 +77,10 @@ inside() {
 		'"$script"
 }
 
-# reaches PROGRAM HOW SCRIPT: skipped where this host lacks the program
+# reaches PROGRAM HOW SCRIPT: told and left out where this host lacks the program
 tried=0
 reaches() {
-	command -v "$1" >/dev/null || return 0
+	command -v "$1" >/dev/null || { echo "not tried: $1 is not installed"; return 0; }
 	tried=$((tried + 1))
 	inside 0 "$3; true"
 	grep -q "reached by $2" "$WORK/out" "$WORK/err" || fail "$1 did not reach its server"
@@ -160,6 +160,50 @@ refused network-dns unruled.test
 refused network-dns secret.exfil.test
 silent "$WORK/out" reached
 
+# Who asked is on record, whether by the C library or by hand; the answer comes at once, and says that there is no such name.
+cat >"$WORK/dir/ask.py" <<'PY'
+import socket, sys, time
+q = b"\x12\x34\x01\0\0\1\0\0\0\0\0\0\5naked\4test\0\0\1\0\1"
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(5)
+s.sendto(q, ("127.0.0.1", 53))
+print("rcode", s.recv(512)[3] & 15)
+start = time.monotonic()
+try:
+    socket.getaddrinfo("libc.test", 1)
+except socket.gaierror as e:
+    print("no such name" if e.errno == socket.EAI_NONAME else e, "at once" if time.monotonic() - start < 2 else "late")
+PY
+inside 0 "python3 ask.py; ! getent hosts getent.test"
+says "$WORK/out" '^rcode 3$'
+says "$WORK/out" '^no such name at once$'
+for pair in naked.test:python3 libc.test:python3 getent.test:getent; do
+	refused network-dns "${pair%:*}"
+	grep "\"${pair%:*}\"" "$WORK/violations" | grep -q "\"comm\":\"${pair#*:}\"" || fail "nobody is named as having asked for ${pair%:*}"
+done
+
+# Datagrams elsewhere than to the name server are on record, those too that no filter can see, and lead nowhere.
+cat >"$WORK/dir/udp.py" <<'PY'
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for send in (lambda: s.sendto(b"x", ("192.0.2.7", 443)), lambda: s.sendto(b"x", ("192.0.2.8", 53)),
+             lambda: s.connect(("192.0.2.9", 443)), lambda: s.sendmsg([b"x"], [], 0, ("192.0.2.10", 443))):
+    try:
+        print("sent", send())
+    except OSError as e:
+        print(e.strerror)
+a, b = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+a.bind(("127.0.0.1", 0))
+print("own", b.sendto(b"hello", a.getsockname()), a.recv(9))
+PY
+inside 0 "python3 udp.py"
+silent "$WORK/out" '^sent'
+says "$WORK/out" "^own 5 b'hello'"
+for target in 192.0.2.7:443 192.0.2.8:53 192.0.2.9:443 "datagrams to addresses that are not here"; do
+	refused network-outbound "$target"
+done
+grep '"192.0.2.7:443"' "$WORK/violations" | grep -q '"comm":"python3"' || fail "nobody is named as having sent a datagram"
+
 # Another port, an address nobody was given, a literal; the program is on record where it connected.
 inside 0 "python3 get.py db.test 81; python3 get.py 198.18.9.9 443; python3 get.py 192.0.2.1 443; true"
 refused network-outbound db.test:81
@@ -175,5 +219,5 @@ silent "$WORK/out" reached
 # Connections that were allowed are told when asked for.
 inside 0 "python3 get.py db.test $port" --net-log --json
 says "$WORK/out" '"type":"network.connection".*"host":"db.test"'
-says "$WORK/out" '"protocol":"transparent"'
+says "$WORK/out" '"protocol":"transparent","bytesIn":[1-9][0-9]*,"bytesOut":18,"ms":[0-9]+,"pid":[0-9]+,"comm":"python3"'
 exit 0

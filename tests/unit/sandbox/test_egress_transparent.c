@@ -8,6 +8,7 @@
 #include "test_egress_inside.h"
 
 enum { A = 1, MX = 15, PTR = 12, AAAA = 28 };
+enum { NXDOMAIN = 3, REFUSED = 5 };
 
 /* Send back what comes, until the client has ended; then end too. */
 static void echo(int fd)
@@ -149,24 +150,26 @@ static void an_allowed_name_has_one_address_of_each_family_for_good(void **state
 	expect_silence(&proxy);
 }
 
-static void what_no_rule_admits_is_refused_and_told_once(void **state)
+static void what_no_rule_admits_does_not_exist_and_is_told_once(void **state)
 {
 	char ip[INET6_ADDRSTRLEN];
 
 	(void)state;
 	NEEDS_INSIDE();
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(look_up("nowhere.test", A, ip), 5);
-		assert_int_equal(look_up("nowhere.test", AAAA, ip), 5);
+		assert_int_equal(look_up("nowhere.test", A, ip), NXDOMAIN);
+		assert_int_equal(look_up("nowhere.test", AAAA, ip), NXDOMAIN);
 	}
 	expect_refused_name(&proxy, "nowhere.test", "egress-allowlist", "no rule allows it");
-	assert_int_equal(look_up("unruled.test", A, ip), 5);	/* in the hosts map all the same */
+	assert_int_equal(look_up("unruled.test", A, ip), NXDOMAIN);	/* in the hosts map all the same */
 	expect_refused_name(&proxy, "unruled.test", "egress-allowlist", "no rule allows it");
-	assert_int_equal(look_up("bad.many.test", A, ip), 5);
+	assert_int_equal(look_up("bad.many.test", A, ip), NXDOMAIN);
 	expect_refused_name(&proxy, "bad.many.test", "bad.many.test", "because");
-	assert_int_equal(look_up("secret data.evil.test", 16, ip), 5);
+	assert_int_equal(look_up("secret data.evil.test", 16, ip), NXDOMAIN);
 	expect_refused_name(&proxy, "secret\\032data.evil.test", "malformed-destination", "name");
-	assert_int_equal(look_up("127.0.0.1", A, ip), 5);
+	assert_int_equal(look_up("", A, ip), REFUSED);	/* below it is everything */
+	expect_refused_name(&proxy, ".", "malformed-destination", "root");
+	assert_int_equal(look_up("127.0.0.1", A, ip), NXDOMAIN);
 	expect_refused_name(&proxy, "127.0.0.1", "malformed-destination", "name");
 	expect_silence(&proxy);
 }
@@ -205,7 +208,7 @@ static void an_address_of_the_pool_has_its_name_back(void **state)
 	assert_memory_equal(answer + n - 11, "\4echo\4test", 11);
 	assert_int_equal(look_up("77.77.18.198.in-addr.arpa", PTR, ip), 3);
 	expect_silence(&proxy);
-	assert_int_equal(look_up("8.8.8.8.in-addr.arpa", PTR, ip), 5);
+	assert_int_equal(look_up("8.8.8.8.in-addr.arpa", PTR, ip), NXDOMAIN);
 	expect_refused_name(&proxy, "8.8.8.8.in-addr.arpa", "egress-allowlist", "no rule allows it");
 }
 
@@ -278,7 +281,7 @@ static void with_the_network_off_no_name_is_answered(void **state)
 	(void)state;
 	NEEDS_INSIDE();
 	ask("127.0.0.2", "echo.test", A, answer);
-	assert_int_equal(answer[3] & 15, 5);
+	assert_int_equal(answer[3] & 15, NXDOMAIN);
 	expect_refused_name(&off, "echo.test", "network-off", "off for this run");
 }
 
@@ -501,7 +504,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_allowed_name_has_one_address_of_each_family_for_good),
-		cmocka_unit_test(what_no_rule_admits_is_refused_and_told_once),
+		cmocka_unit_test(what_no_rule_admits_does_not_exist_and_is_told_once),
 		cmocka_unit_test(other_types_of_an_allowed_name_are_empty),
 		cmocka_unit_test(an_address_of_the_pool_has_its_name_back),
 		cmocka_unit_test(what_is_no_query_gets_no_answer),
