@@ -123,8 +123,31 @@ static int check_guest(const struct plan_facts *f, const struct plan_bind *b, co
 		       option);
 }
 
+/*
+ * The innermost rule holds, so what is allowed again inside agate's own state
+ * would be open wherever the state is in view.
+ */
+static int check_allow_read(const struct plan_facts *f, const char *word, struct err *err)
+{
+	OWN(mem) char *rule = plan_rule(f, word);
+
+	if (!rule)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	/* Without mounts the run's own tree is seen there, too. */
+	if (path_under(rule, f->state_dir) && !(f->is_bare && path_under(rule, f->workspace)))
+		return err_set(err, ERR_POLICY, 0, "may not show '%s' by --allow-read: agate's own state is in '%s'", word,
+			       f->state_dir);
+	if (!strpbrk(rule, "*?[") || !(f->is_bare || (f->in_place && path_under(f->state_dir, f->original))))
+		return 0;
+	err_set(err, ERR_POLICY, 0, "may not take the pattern '%s' for --allow-read: agate's own state is in view here", word);
+	return err_hint(err, "name the path, or move the state with AGATE_STATE_DIR");
+}
+
 static int check_asked(const struct plan_facts *f, struct err *err)
 {
+	for (size_t i = 0; i < f->request->allow_read.n; i++)
+		if (check_allow_read(f, f->request->allow_read.v[i], err) < 0)
+			return -1;
 	for (size_t i = 0; i < f->n_reads; i++)
 		if (check_hidden(f, &f->reads[i], "--read", err) < 0 ||
 		    check_guest(f, &f->reads[i], "--read", err) < 0)
@@ -295,14 +318,15 @@ static int add_read_denials(const struct plan_facts *f, struct sandbox_spec *spe
 	if ((f->n_reads || f->n_writes || f->request->audit_reads) &&
 	    policy_home_secrets(f->home, &spec->deny_read) < 0)
 		return -1;
-	if (add_consent(f->reads, f->n_reads, spec) < 0 || add_consent(f->writes, f->n_writes, spec) < 0)
-		return -1;
 	if (f->tool_masks && strv_copy(&spec->deny_read, f->tool_masks) < 0)
 		return -1;
 	/* It may lie in a system directory, or in the workspace that is used in place. */
 	if (strv_add(&spec->deny_read, f->state_dir) < 0 || add_own_places(f, &spec->allow_read) < 0)
 		return -1;
-	return add_rules(f, &f->request->deny_read, &spec->deny_read);
+	if (add_rules(f, &f->request->deny_read, &spec->deny_read) < 0 ||
+	    add_rules(f, &f->request->allow_read, &spec->allow_read) < 0)
+		return -1;
+	return add_consent(f->reads, f->n_reads, spec) < 0 ? -1 : add_consent(f->writes, f->n_writes, spec);
 }
 
 /* In place, the original is the workspace, and what was asked for by name. */

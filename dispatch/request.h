@@ -47,6 +47,7 @@ struct run_request {
 	struct strv read;
 	struct strv write;
 	struct strv deny_read;
+	struct strv allow_read;
 	struct strv deny_write;
 	struct strv publish;	/* [ADDRESS:]PORT[:PORT] */
 	struct strv host_port;	/* ports of the host's loopback */

@@ -329,11 +329,10 @@ static int add_mask(struct args *a, const char *host, const char *guest, struct 
 	return 0;
 }
 
-/* Host path of what is seen at @guest, or @guest itself for the system's directories. */
-static char *host_of(const struct sandbox_spec *spec, const char *guest)
+/* The bind that shows @guest, the innermost; NULL for the system's directories. */
+static const struct bind_mount *bind_of(const struct sandbox_spec *spec, const char *guest)
 {
 	const struct bind_mount *best = NULL;
-	const char *rest;
 
 	for (size_t i = 0; i < spec->n_binds; i++) {
 		const struct bind_mount *m = &spec->binds[i];
@@ -342,10 +341,19 @@ static char *host_of(const struct sandbox_spec *spec, const char *guest)
 		    (!best || strlen(m->guest_path) >= strlen(best->guest_path)))
 			best = m;
 	}
-	if (!best)
+	return best;
+}
+
+/* Host path of what is seen at @guest, or @guest itself for the system's directories. */
+static char *host_of(const struct sandbox_spec *spec, const char *guest)
+{
+	const struct bind_mount *m = bind_of(spec, guest);
+	const char *rest;
+
+	if (!m)
 		return strdup(guest);
-	rest = guest + strlen(best->guest_path);
-	return *rest ? path_join(best->host_path, rest + strspn(rest, "/")) : strdup(best->host_path);
+	rest = guest + strlen(m->guest_path);
+	return *rest ? path_join(m->host_path, rest + strspn(rest, "/")) : strdup(m->host_path);
 }
 
 static int is_in_view(const struct args *a, const char *path, const struct strv *system)
@@ -384,48 +392,93 @@ static int add_root_only(struct args *a, struct err *err)
 	return 0;
 }
 
-static int add_read_denials(struct args *a, struct err *err)
+/* A literal entry of denyRead or allowRead. */
+struct read_rule {
+	const char *path;
+	size_t depth;
+	int is_grant;
+};
+
+static size_t depth_of(const char *path)
 {
-	OWN(strv) struct strv system = { 0 };
+	size_t n = 0;
 
-	if (policy_system_binds(&system) < 0)
-		a->failed = 1;
-	if (add_root_only(a, err) < 0)
-		return -1;
-	for (size_t i = 0; i < a->spec->deny_read.n; i++) {
-		const char *path = a->spec->deny_read.v[i];
-		OWN(mem) char *host = NULL;
+	for (; *path; path++)
+		n += *path == '/';
+	return n;
+}
 
-		if (is_glob(path))	/* the broker holds patterns */
-			continue;
-		if (strv_has(&a->spec->allow_read, path) || !is_in_view(a, path, &system))
-			continue;
-		host = host_of(a->spec, path);
-		if (!host)
-			return err_set(err, ERR_NOMEM, 0, "out of memory");
-		if (add_mask(a, host, path, err) < 0)
-			return -1;
-	}
+static int by_depth(const void *one, const void *other)
+{
+	const struct read_rule *a = one, *b = other;
+
+	return a->depth < b->depth ? -1 : a->depth > b->depth;
+}
+
+/* Outer ones first, so that each mount lands on what the rules around it left. */
+static size_t collect_read_rules(const struct sandbox_spec *spec, struct read_rule *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < spec->deny_read.n; i++)	/* the broker holds patterns */
+		if (!is_glob(spec->deny_read.v[i]) && !strv_has(&spec->allow_read, spec->deny_read.v[i]))
+			ret[n++] = (struct read_rule){ spec->deny_read.v[i], depth_of(spec->deny_read.v[i]), 0 };
+	for (size_t i = 0; i < spec->allow_read.n; i++)
+		if (!is_glob(spec->allow_read.v[i]))
+			ret[n++] = (struct read_rule){ spec->allow_read.v[i], depth_of(spec->allow_read.v[i]), 1 };
+	qsort(ret, n, sizeof(*ret), by_depth);
+	return n;
+}
+
+/* Is the place of the @at-th rule hidden by those around it? The innermost says. */
+static int is_hidden(const struct read_rule *rules, size_t at)
+{
+	for (size_t i = at; i-- > 0;)
+		if (path_under(rules[at].path, rules[i].path))
+			return !rules[i].is_grant;
 	return 0;
 }
 
-/* What lies inside a denied tree and is allowed again. */
-static int add_read_grants(struct args *a, struct err *err)
+/* Show again what lies in a hidden tree; as writable as the bind it belongs to. */
+static int add_grant(struct args *a, const char *guest, struct err *err)
 {
-	for (size_t i = 0; i < a->spec->allow_read.n; i++) {
-		const char *path = a->spec->allow_read.v[i];
-		OWN(mem) char *host = NULL;
-		int inside = 0;
+	const struct bind_mount *m = bind_of(a->spec, guest);
+	OWN(mem) char *host = host_of(a->spec, guest);
 
-		for (size_t j = 0; j < a->spec->deny_read.n && !inside; j++)
-			inside = path_under(path, a->spec->deny_read.v[j]);
-		if (!inside)
-			continue;
-		host = host_of(a->spec, path);
-		if (!host)
-			return err_set(err, ERR_NOMEM, 0, "out of memory");
-		if (!access(host, F_OK))
-			add3(a, "--ro-bind", host, path);
+	if (!host)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	if (!access(host, F_OK))
+		add3(a, m && spec_bind_is_writable(a->spec, m) ? "--bind" : "--ro-bind", host, guest);
+	return 0;
+}
+
+static int add_denial(struct args *a, const char *guest, const struct strv *system, struct err *err)
+{
+	OWN(mem) char *host = NULL;
+
+	if (!is_in_view(a, guest, system))
+		return 0;
+	host = host_of(a->spec, guest);
+	return host ? add_mask(a, host, guest, err) : err_set(err, ERR_NOMEM, 0, "out of memory");
+}
+
+/* Denied, allowed again inside, denied again in there: the most specific rule wins. */
+static int add_read_rules(struct args *a, struct err *err)
+{
+	OWN(mem) struct read_rule *rules = calloc(a->spec->deny_read.n + a->spec->allow_read.n + 1, sizeof(*rules));
+	OWN(strv) struct strv system = { 0 };
+	size_t n;
+
+	if (!rules || policy_system_binds(&system) < 0)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	if (add_root_only(a, err) < 0)
+		return -1;
+	n = collect_read_rules(a->spec, rules);
+	for (size_t i = 0; i < n; i++) {
+		if (is_hidden(rules, i) != rules[i].is_grant)
+			continue;	/* as it should be already */
+		if ((rules[i].is_grant ? add_grant(a, rules[i].path, err) : add_denial(a, rules[i].path, &system, err)) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -473,7 +526,7 @@ int args_build(const struct run_params *p, struct strv *ret, struct err *err)
 	if (add_resolver(&a, err) < 0 || add_trust(&a, err) < 0)
 		return -1;
 	add_binds(&a);
-	if (add_protected(&a, err) < 0 || add_read_denials(&a, err) < 0 || add_read_grants(&a, err) < 0) {
+	if (add_protected(&a, err) < 0 || add_read_rules(&a, err) < 0) {
 		strv_done(&a.seals);
 		return -1;
 	}

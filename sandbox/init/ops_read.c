@@ -17,6 +17,42 @@
 #include "sandbox/init/later.h"
 #include "sandbox/init/opening.h"
 
+/*
+ * Does clean @path lie in a denied directory that is in view? A mask stands there,
+ * which shows nothing but what is allowed again, so that everything else looks
+ * missing; but it is closed, and that is what we say. Where the whole directory is
+ * out of view, its files are missing as for anybody who has none.
+ */
+static int is_in_closed_tree(const struct broker *b, const char *path)
+{
+	char dir[2 * PATH_MAX];
+	struct stat st;
+	char *slash;
+
+	if (path[0] != '/' || strlen(path) >= sizeof(dir))
+		return 0;
+	strcpy(dir, path);
+	while ((slash = strrchr(dir, '/')) && slash > dir) {
+		*slash = '\0';
+		if (judge_read(b, dir) && !fstatat(b->root, dir + 1, &st, AT_SYMLINK_NOFOLLOW))
+			return 1;
+	}
+	return 0;
+}
+
+/* The errno for what a rule hides and is not there. */
+static int missing_errno(const struct broker *b, const char *path)
+{
+	return is_in_closed_tree(b, path) ? EACCES : ENOENT;
+}
+
+static int is_missing(const struct place *p)
+{
+	struct stat st;
+
+	return p->name[0] && fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+}
+
 /* On record only: the mounts decide. */
 static struct answer told_read(const struct opening *o, int at, const char *text)
 {
@@ -27,13 +63,15 @@ static struct answer told_read(const struct opening *o, int at, const char *text
 
 	if (!walk(r, at, text, o->flags & O_NOFOLLOW ? 0 : WALK_FOLLOW, 0, &p)) {
 		rule = judge_place_read(r->b, &p);
+		if (rule && is_missing(&p))
+			return refuse(r, ACT_READ_DATA, &p, rule, missing_errno(r->b, p.path));
 		return rule ? refuse(r, ACT_READ_DATA, &p, rule, EACCES) : answer_continue();
 	}
 	/* It is not there, and a rule names where it would be: that was tried. */
 	if (errno != ENOENT || walk_lexical(r, at, text, lexical, sizeof(lexical)) < 0)
 		return answer_continue();
 	rule = judge_read(r->b, lexical);
-	return rule ? refuse(r, ACT_READ_DATA, NULL, rule, ENOENT) : answer_continue();
+	return rule ? refuse(r, ACT_READ_DATA, NULL, rule, missing_errno(r->b, lexical)) : answer_continue();
 }
 
 /*
@@ -95,11 +133,15 @@ static struct answer read_object(const struct opening *o)
 	return open_again(o, o->p->object, o->flags);
 }
 
-static int is_missing(const struct place *p)
+/* The walk itself met nothing: perhaps since a mask is on the way. */
+static struct answer not_found(const struct request *r, int at, const char *text, int err)
 {
-	struct stat st;
+	char lexical[2 * PATH_MAX];
+	const char *rule = NULL;
 
-	return p->name[0] && fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+	if (err == ENOENT && !walk_lexical(r, at, text, lexical, sizeof(lexical)) && is_in_closed_tree(r->b, lexical))
+		rule = judge_read(r->b, lexical);
+	return rule ? refuse(r, ACT_READ_DATA, NULL, rule, EACCES) : answer_errno(err);
 }
 
 static struct answer judged_read(struct opening *o, int at, const char *text, uint64_t resolve)
@@ -112,14 +154,15 @@ static struct answer judged_read(struct opening *o, int at, const char *text, ui
 		const char *rule;
 
 		if (walk(r, at, text, !(o->flags & O_NOFOLLOW) && i ? WALK_FOLLOW : 0, resolve, &p) < 0)
-			return answer_errno(errno);
+			return not_found(r, at, text, errno);
 		if (!target_alive(r))
 			return answer_errno(EINTR);
 		o->p = &p;
 		if (!(o->flags & O_NOFOLLOW) && !i && leads_into_view(r->b, &p))
 			continue;
 		rule = judge_place_read(r->b, &p);
-		if (rule && is_missing(&p))	/* looking for it is not reading it */
+		/* Looking for what is not there is not reading it. */
+		if (rule && is_missing(&p) && missing_errno(r->b, p.path) == ENOENT)
 			return answer_errno(ENOENT);
 		if (rule)
 			return refuse(r, ACT_READ_DATA, &p, rule, EACCES);

@@ -280,6 +280,37 @@ static void what_must_stay_closed_cannot_be_asked_for(void **state)
 	}
 }
 
+static void what_is_hidden_may_be_shown_again_but_for_our_state(void **state)
+{
+	static const struct { const char *word; int is_bare, in_place, refused; } table[] = {
+		{ "src/pub", 0, 0, 0 }, { "*.pub", 0, 0, 0 }, { "~/.cargo/credentials.toml", 0, 0, 0 },
+		{ "/home/u/.local/state/agate", 0, 0, 1 }, { "~/.local/state/agate/agate.db", 0, 0, 1 },
+		{ "/home/u/src/app/.agate/x", 0, 1, 1 }, { "*.db", 0, 1, 1 }, { "*.db", 1, 0, 1 }, { "src/pub", 0, 1, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		struct world w;
+		OWN(spec) struct sandbox_spec spec = { 0 };
+		struct err err = { 0 };
+		int r;
+
+		world(&w);
+		w.f.is_bare = table[i].is_bare;
+		w.f.in_place = table[i].in_place;
+		if (table[i].in_place)
+			w.f.state_dir = "/home/u/src/app/.agate";
+		strv_add(&w.req.deny_read, "src");
+		strv_add(&w.req.allow_read, table[i].word);
+		r = plan_spec(&w.f, &spec, &err);
+		if ((r < 0) != table[i].refused)
+			fail_msg("row %zu, '%s': %s", i, table[i].word, r < 0 ? err.msg : "taken");
+		if (!i)
+			assert_true(strv_has(&spec.allow_read, "/home/u/src/app/lib/src/pub"));
+		world_done(&w);
+	}
+}
+
 static void a_secret_of_the_home_is_shown_only_by_its_own_name(void **state)
 {
 	struct world w;
@@ -368,6 +399,7 @@ int main(void)
 		cmocka_unit_test(a_secret_of_the_home_is_shown_only_by_its_own_name),
 		cmocka_unit_test(in_place_the_original_is_the_workspace_and_its_git_is_guarded),
 		cmocka_unit_test(network_deny_turns_it_off_and_ask_leaves_it_on),
+		cmocka_unit_test(what_is_hidden_may_be_shown_again_but_for_our_state),
 		cmocka_unit_test(a_seam_brings_its_program_and_its_settings),
 	};
 
