@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -217,6 +218,14 @@ static void answer(struct broker *b, uint64_t id, const struct answer *a)
 	ioctl(b->notify, SECCOMP_IOCTL_NOTIF_SEND, &resp);
 }
 
+/* ENOENT says that the caller died meanwhile, or that no process is left under the filter: then for ever. */
+static int is_over(const struct broker *b)
+{
+	struct pollfd p = { .fd = b->notify, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0 && (p.revents & POLLHUP);
+}
+
 static void *worker(void *arg)
 {
 	struct broker *b = arg;
@@ -231,7 +240,7 @@ static void *worker(void *arg)
 
 		memset(&n, 0, sizeof(n));
 		if (ioctl(b->notify, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0) {
-			if (errno == EINTR || errno == ENOENT)
+			if (errno == EINTR || (errno == ENOENT && !is_over(b)))
 				continue;
 			return NULL;	/* nobody is left under the filter */
 		}
