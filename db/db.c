@@ -22,6 +22,7 @@
 #define NEXT_BYTE 1
 #define WAL_FRAMES_MAX 1000	/* then the WAL is copied into the file: about 4 MB */
 #define WAL_FRAMES_STEP 250	/* further frames before it is tried again */
+#define CLOSE_FRAMES_MIN 200	/* the last one to close leaves fewer than these where they are */
 #define OLDEST_SQLITE 3037000	/* STRICT tables */
 
 /* --- errors --- */
@@ -322,10 +323,15 @@ int db_open(const char *state_dir, struct db **ret, struct err *err)
 	return 0;
 }
 
-/* The last one to close empties the WAL, which has to be under the lock; better not at all than without. */
+/*
+ * The last one to close empties the WAL and removes it, which costs three syncs now
+ * and two more for the next one to make it: worth it only when there is much in it,
+ * since the next one has to read it through. It has to be under the lock; better
+ * not at all than without.
+ */
 static void close_file(struct db *db)
 {
-	int is_locked = db->lock_fd >= 0 && !lock_within(db, CLOSE_WAIT_MS);
+	int is_locked = db->wal_frames >= CLOSE_FRAMES_MIN && db->lock_fd >= 0 && !lock_within(db, CLOSE_WAIT_MS);
 
 	if (!is_locked)
 		sqlite3_db_config(db->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);

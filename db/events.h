@@ -64,6 +64,15 @@ int recorder_decision(struct recorder *r, const struct decision *d, struct stamp
  */
 int recorder_flush(struct recorder *r, struct err *err);
 
+/**
+ * recorder_first() - What the next flush does first, in its transaction and so by its one sync
+ * @fn:	0, or -1 with @err set: then nothing of the flush stays
+ *
+ * Said once a flush: it is forgotten whether that succeeds or not.
+ */
+typedef int recorder_fn(struct db *db, void *cookie, struct err *err);
+void recorder_first(struct recorder *r, recorder_fn *fn, void *cookie);
+
 /* recorder_pending() - 1 if there is something to flush */
 int recorder_pending(const struct recorder *r);
 

@@ -47,6 +47,8 @@ struct recorder {
 	int has_ended;		/* the run; more records are sealed as they come */
 	struct chain chain;	/* as of the last commit */
 	int64_t last_us;
+	recorder_fn *first;	/* of the next transaction */
+	void *first_cookie;
 
 	struct item *items;
 	size_t n_items, cap_items;
@@ -462,7 +464,7 @@ static int flush_tx(struct db *db, void *cookie, struct err *err)
 	struct flush *f = cookie;
 	struct recorder *r = f->r;
 
-	if (chain_load(db, r->run, &f->chain, err) < 0)
+	if ((r->first && r->first(db, r->first_cookie, err) < 0) || chain_load(db, r->run, &f->chain, err) < 0)
 		return -1;
 	if (f->chain.seq != r->chain.seq || memcmp(f->chain.head, r->chain.head, DIGEST_SIZE))
 		return err_set(err, ERR_BUSY, 0, "another process has written records of run '%s'", r->run_id);
@@ -492,10 +494,13 @@ static void mark_written(struct recorder *r, const struct chain *chain)
 static int flush(struct recorder *r, const struct run_result *res, struct err *err)
 {
 	struct flush f = { .r = r, .res = res };
+	int done;
 
 	/* In somebody's transaction this could still be undone after we forgot the queue. */
 	assert(!r->db->in_tx);
-	if (tx_run(r->db, flush_tx, &f, err) < 0)
+	done = tx_run(r->db, flush_tx, &f, err);
+	r->first = NULL;
+	if (done < 0)
 		return err_wrap(err, "cannot record run '%s'", r->run_id);
 	mark_written(r, &f.chain);
 	r->has_ended |= res != NULL;
@@ -504,7 +509,13 @@ static int flush(struct recorder *r, const struct run_result *res, struct err *e
 
 int recorder_flush(struct recorder *r, struct err *err)
 {
-	return recorder_pending(r) ? flush(r, NULL, err) : 0;
+	return r->first || recorder_pending(r) ? flush(r, NULL, err) : 0;
+}
+
+void recorder_first(struct recorder *r, recorder_fn *fn, void *cookie)
+{
+	r->first = fn;
+	r->first_cookie = cookie;
 }
 
 int recorder_finish(struct recorder *r, const struct run_result *res, struct err *err)

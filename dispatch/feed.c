@@ -410,11 +410,20 @@ int feed_flush(struct feed *f, struct err *err)
 	return record(f, err) < 0 ? -1 : print(f, err);
 }
 
-int feed_end(struct feed *f, const struct run_result *res, struct err *err)
+int feed_flush_with(struct feed *f, recorder_fn *fn, void *cookie, struct err *err)
+{
+	if (failed(f, err) < 0)
+		return -1;
+	recorder_first(f->recorder, fn, cookie);
+	return feed_flush(f, err);
+}
+
+int feed_end(struct feed *f, const struct run_result *res, recorder_fn *fn, void *cookie, struct err *err)
 {
 	if (failed(f, err) < 0)
 		return -1;
 	release_output(f, 1);
+	recorder_first(f->recorder, fn, cookie);
 	if (recorder_finish(f->recorder, res, err) < 0)
 		return -1;
 	return print(f, err);

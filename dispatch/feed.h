@@ -87,8 +87,13 @@ void feed_judgement(struct feed *f, const struct judgement *j);
 /* feed_flush() - all on disk and printed; 0, or -1 with @err when the feed has failed */
 int feed_flush(struct feed *f, struct err *err);
 
-/* feed_end() - the last flush: closes and seals the run's row with the same commit */
-int feed_end(struct feed *f, const struct run_result *res, struct err *err);
+/* feed_flush_with() - the same, and @fn in the same commit before it; see recorder_first() */
+int feed_flush_with(struct feed *f, int (*fn)(struct db *db, void *cookie, struct err *err), void *cookie,
+		    struct err *err);
+
+/* feed_end() - the last flush: closes and seals the run's row with the same commit, after @fn (or NULL) */
+int feed_end(struct feed *f, const struct run_result *res,
+	     int (*fn)(struct db *db, void *cookie, struct err *err), void *cookie, struct err *err);
 
 /* feed_fail() - something beside the records could not be written: the run must end as well */
 void feed_fail(struct feed *f, const struct err *why);

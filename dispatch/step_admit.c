@@ -217,23 +217,22 @@ static struct json *ended_json(const struct run *run)
 }
 
 /* What was begun and is over now: nothing is left to undo. */
-static int close_journal(const struct run *run, struct err *err)
+static int close_journal(struct db *db, const struct run *run, struct err *err)
 {
-	struct db *db = run->desk.db;
-
 	if (run->workspace_entry && journal_done(db, run->workspace_entry, err) < 0)
 		return -1;
 	return run->launch_entry && journal_done(db, run->launch_entry, err) < 0 ? -1 : 0;
 }
 
-static int write_facts(struct run *run, struct err *err)
+static int write_facts(struct db *db, void *cookie, struct err *err)
 {
+	const struct run *run = cookie;
 	const struct run_row last = {
 		.state = run->has_started ? run_state_name(RUN_ACTIVE) : NULL, .started_us = run->started_us,
 		.workspace_path = run->workspace_gone ? "" : NULL,
 	};
 
-	return run_update(run->desk.db, run->id, &last, err) < 0 ? -1 : close_journal(run, err);
+	return run_update(db, run->id, &last, err) < 0 ? -1 : close_journal(db, run, err);
 }
 
 static int write_end(struct run *run, struct err *err)
@@ -244,21 +243,18 @@ static int write_end(struct run *run, struct err *err)
 		.reason = run->end.reason[0] ? run->end.reason : NULL,
 	};
 
-	if (!run->has_feed)
-		return run_finish(run->desk.db, run->id, &res, err);
-	feed_event(&run->feed, "run.ended", ended_json(run));
-	return feed_end(&run->feed, &res, err);
+	if (run->has_feed) {
+		feed_event(&run->feed, "run.ended", ended_json(run));
+		return feed_end(&run->feed, &res, write_facts, run, err);
+	}
+	return write_facts(run->desk.db, run, err) < 0 ? -1 : run_finish(run->desk.db, run->id, &res, err);
 }
 
-/* Dying between the two is fine: recover finds the row open and nothing left to undo. */
 static void close_row(struct run *run)
 {
-	struct db *db = run->desk.db;
 	struct err err = { 0 };
 
-	if (db_begin(db, &err) < 0 || write_facts(run, &err) < 0 || db_commit(db, &err) < 0 ||
-	    write_end(run, &err) < 0) {
-		db_rollback(db);
+	if (write_end(run, &err) < 0) {
 		say("cannot close the record of run '%s': %s", run->id, err.msg);
 		say_hint("agate recover closes it once the database can be written again");
 	}

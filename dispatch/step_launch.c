@@ -277,8 +277,9 @@ static void land(struct flight *f)
 	feed_attach(&f->run->feed, NULL, NULL, NULL, NULL);
 }
 
-static int write_plan(struct run *run, struct err *err)
+static int write_plan(struct db *db, void *cookie, struct err *err)
 {
+	struct run *run = cookie;
 	const struct workspace *ws = &run->ws;
 	const struct run_row row = {
 		.workspace_path = ws->path, .strategy = workspace_strategy_name(ws->strategy),
@@ -286,25 +287,19 @@ static int write_plan(struct run *run, struct err *err)
 		.spec = run->spec_text, .spec_digest = run->digest, .cwd = run->spec.guest_workdir,
 	};
 
-	if (run_update(run->desk.db, run->id, &row, err) < 0)
+	if (run_update(db, run->id, &row, err) < 0)
 		return -1;
-	return journal_begin(run->desk.db, run->id, "launch", NULL, &run->launch_entry, err);
+	return journal_begin(db, run->id, "launch", NULL, &run->launch_entry, err);
 }
 
 /* All that was decided, the spec, and the intent to launch by it, before anything is started. */
 static int commit_plan(struct run *run, struct err *err)
 {
-	struct db *db = run->desk.db;
-
 	feed_event(&run->feed, "starting", one_text("backend", backend_name(run->runner->backend)));
-	if (db_begin(db, err) < 0)
-		return -1;
-	if (write_plan(run, err) < 0 || db_commit(db, err) < 0) {
-		run->launch_entry = 0;
-		db_rollback(db);
-		return -1;
-	}
-	return feed_flush(&run->feed, err);
+	if (!feed_flush_with(&run->feed, write_plan, run, err))
+		return 0;
+	run->launch_entry = 0;
+	return -1;
 }
 
 int step_launch(struct run *run, struct err *err)

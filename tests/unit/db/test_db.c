@@ -66,7 +66,8 @@ static void a_missing_state_directory_is_made_private(void **state)
 	assert_int_equal(stat(dir, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
 	db_close(db);
-	for (const char *const *n = (const char *const[]){ "b/agate.db", "b/agate.db.lock", "b", "", NULL }; *n; n++) {
+	for (const char *const *n = (const char *const[]){ "b/agate.db", "b/agate.db-wal", "b/agate.db-shm", "b/agate.db.lock",
+							  "b", "", NULL }; *n; n++) {
 		snprintf(dir, sizeof(dir), "%s/a/%s", f->dir, *n);
 		assert_int_equal(remove(dir), 0);
 	}
@@ -120,6 +121,40 @@ static void another_programs_file_and_a_newer_one_are_refused(void **state)
 	assert_string_equal(f->err.msg, want);
 }
 
+/* What the last one to close may leave beside the file. */
+static void remove_log(const struct fixture *f)
+{
+	for (const char *const *n = (const char *const[]){ "wal", "shm", NULL }; *n; n++) {
+		char path[96];
+
+		snprintf(path, sizeof(path), "%s/agate.db-%s", f->dir, *n);
+		unlink(path);
+	}
+}
+
+static void a_short_log_is_left_for_the_next_and_a_long_one_is_not(void **state)
+{
+	struct fixture *f = *state;
+	char path[96], id[16];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/agate.db-wal", f->dir);
+	make_run(f, "first");
+	db_close(f->db);
+	f->db = NULL;
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(db_open(f->dir, &f->db, &f->err), 0);
+	assert_int_equal(db_check(f->db, &f->err), 0);
+	for (int i = 0; i < 150; i++) {
+		snprintf(id, sizeof(id), "r%d", i);
+		make_run(f, id);
+	}
+	db_close(f->db);
+	assert_int_equal(stat(path, &st), -1);
+	assert_int_equal(db_open(f->dir, &f->db, &f->err), 0);
+	assert_int_equal(db_check(f->db, &f->err), 0);
+}
+
 static void a_file_that_is_no_database_is_refused_and_left_alone(void **state)
 {
 	struct fixture *f = *state;
@@ -130,6 +165,7 @@ static void a_file_that_is_no_database_is_refused_and_left_alone(void **state)
 	snprintf(path, sizeof(path), "%s/agate.db", f->dir);
 	db_close(f->db);
 	f->db = NULL;
+	remove_log(f);
 	fd = open(path, O_RDWR | O_TRUNC | O_CLOEXEC);
 	assert_int_equal(write(fd, "my own words", 12), 12);
 	assert_int_equal(db_open(f->dir, &db, &f->err), -1);
@@ -171,6 +207,7 @@ static void many_may_open_a_new_database_at_once(void **state)
 	f->db = NULL;
 	snprintf(path, sizeof(path), "%s/agate.db", f->dir);
 	assert_int_equal(remove(path), 0);
+	remove_log(f);
 	assert_int_equal(pipe2(start, O_CLOEXEC), 0);
 	for (int i = 0; i < 12; i++) {
 		struct err err = { 0 };
@@ -418,6 +455,7 @@ int main(void)
 		TEST(a_link_in_place_of_the_database_is_refused),
 		TEST(another_programs_file_and_a_newer_one_are_refused),
 		TEST(a_file_that_is_no_database_is_refused_and_left_alone),
+		TEST(a_short_log_is_left_for_the_next_and_a_long_one_is_not),
 		TEST(many_may_open_a_new_database_at_once),
 		TEST(writers_of_many_processes_never_fail_as_busy),
 		TEST(what_was_acknowledged_survives_sigkill),
