@@ -70,6 +70,7 @@ static const struct row allowed[] = {
 	{ CALL(socket), RESOLVER, IS(0, AF_UNIX), "name services of the host" },
 	{ CALL(socket), RESOLVER, IS(0, AF_NETLINK), "which families this host has" },
 	{ CALL(socket), UNIX_HELPER, IS(0, AF_UNIX), "a proxy that listens on a path" },
+	{ CALL(socketpair), HELPER, IS(1, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC), "streams of HTTP/2; it leads nowhere else" },
 	{ CALL(connect), BOTH, { 0 }, "dial" },
 	{ CALL(bind), BOTH, { 0 }, "published ports; the resolver's source ports" },
 	{ CALL(listen), HELPER, { 0 }, "published ports" },

@@ -111,11 +111,6 @@ void forward_request(const struct http_head *head, const struct http_uri *uri, c
 	buf_adds(out, "\r\n");
 }
 
-int forward_is_chunked(const struct http_head *head, int minor)
-{
-	return head->framing == HTTP_CHUNKED && minor;
-}
-
 /* A length that describes a body which does not follow (HEAD, 304) passes as it is. */
 static void put_length(const struct http_head *head, struct buf *out)
 {
@@ -132,7 +127,7 @@ void forward_response(const struct http_head *head, const struct forward_mode *m
 	buf_adds(out, "\r\n");
 	put_end_to_end(head, out);
 	put_length(head, out);
-	if (forward_is_chunked(head, mode->minor))
+	if (mode->chunked)
 		buf_adds(out, "Transfer-Encoding: chunked\r\n");
 	if (head->status == 101)
 		put_upgrade(head, out);

@@ -28,13 +28,11 @@ void forward_request(const struct http_head *head, const struct http_uri *uri, c
 struct forward_mode {
 	int minor;	/* the client's HTTP/1.minor */
 	int close;	/* the connection ends behind it */
+	int chunked;	/* the body goes out in chunks */
 };
 
 /* forward_response() - append the head to send to the client; check out->failed */
 void forward_response(const struct http_head *head, const struct forward_mode *mode, struct buf *out);
-
-/* forward_is_chunked() - 1 if the body of @head goes out in chunks to such a peer */
-int forward_is_chunked(const struct http_head *head, int minor);
 
 /* forward_piece() - append one piece of a body: data, a trailer, or the end */
 void forward_piece(const struct http_piece *piece, int chunked, struct buf *out);

@@ -72,6 +72,7 @@ struct http_conn {
 	int is_within;			/* it is looked into and leads to one host: */
 	struct destination within;
 	int secure;			/* over TLS, on both sides */
+	int is_stream;			/* of HTTP/2: the client's side ends when it has given up, and not before */
 };
 
 /* --- http_proxy.c --- */

@@ -9,7 +9,9 @@
 #include "base/loop.h"
 #include "base/own.h"
 #include "sandbox/egress/credential.h"
+#include "sandbox/egress/h2.h"
 #include "sandbox/egress/http_conn.h"
+#include "sandbox/egress/http_inspect.h"
 
 enum { TLS_HANDSHAKE = 0x16 };
 
@@ -70,6 +72,11 @@ enum step http_shake_down(struct http_conn *c)
 			 tls_other_name(c->down.tls));
 		return refuse(c, REFUSAL_OTHER_NAME, reason);
 	}
+	if (tls_speaks_h2(c->down.tls)) {
+		h2_start(c->eg, &c->down, c->peer_port, &c->within);
+		http_conn_free(c);
+		return GONE;
+	}
 	c->state = READ_HEAD;
 	client_touch(&c->client, c->eg->cfg.limits.head_ms);
 	/* The request often comes along with the end of the handshake. */
@@ -95,6 +102,20 @@ void http_inspect_start(struct egress *eg, int fd, uint16_t peer_port, const str
 	*early = *answer = (struct buf){ 0 };
 	if (!c->down.in.len)
 		stream_fill(&c->down, HTTP_IN_MAX);
+	http_run(c);
+}
+
+void http_inspect_stream_start(struct egress *eg, int fd, uint16_t peer_port, const struct destination *to)
+{
+	struct http_conn *c = http_conn_new(eg, fd, peer_port);
+
+	if (!c)
+		return;
+	c->is_within = 1;
+	c->is_stream = 1;
+	c->within = *to;
+	c->within.protocol = "https";
+	c->secure = 1;
 	http_run(c);
 }
 

@@ -455,9 +455,11 @@ static void final(struct http_conn *c, const struct http_head *head)
 	struct forward_mode mode = { .minor = c->req.minor };
 
 	r->head_done = 1;
-	r->chunked = forward_is_chunked(head, c->req.minor);
+	/* Behind TLS an end without a length is known to be none that was cut; in chunks the client knows it too. */
+	mode.chunked = r->chunked = c->req.minor && (head->framing == HTTP_CHUNKED ||
+						     (head->framing == HTTP_UNTIL_CLOSE && c->secure));
 	r->close_up = head->close;
-	r->close_down = c->req.close || !c->req.body_done || head->framing == HTTP_UNTIL_CLOSE ||
+	r->close_down = c->req.close || !c->req.body_done || (head->framing == HTTP_UNTIL_CLOSE && !r->chunked) ||
 			(head->framing == HTTP_CHUNKED && !r->chunked);
 	mode.close = r->close_down;
 	http_body_begin(&r->body, head);
@@ -545,6 +547,8 @@ static enum step receive_body(struct http_conn *c)
 		return s;
 	if (r->body.framing != HTTP_UNTIL_CLOSE || is_broken(&c->up))
 		return abort_client(c);
+	if (r->chunked)
+		buf_adds(&c->down.out, "0\r\n\r\n");
 	r->done = 1;
 	return GO;
 }
@@ -630,7 +634,8 @@ void http_run(struct http_conn *c)
 	}
 	if (s == GONE)
 		return;
-	if (s == END || is_broken(&c->down) || stream_want(&c->down, wanted_down(c)) < 0 ||
+	if (s == END || is_broken(&c->down) || (c->is_stream && c->down.ended) ||
+	    stream_want(&c->down, wanted_down(c)) < 0 ||
 	    stream_want(&c->up, wanted_up(c)) < 0) {
 		http_conn_free(c);
 		return;

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/own.h"
+#include "sandbox/egress/h2_lib.h"
 #include "sandbox/egress/mint.h"
 #include "sandbox/egress/tls.h"
 #include "sandbox/egress/tls_lib.h"
@@ -15,6 +16,7 @@
 enum { APP_DATA = 0, DRAIN_BYTES = 16 << 10, SNI_SHOWN = 128 };
 
 static const unsigned char alpn[] = "\x08http/1.1";
+static const unsigned char alpn_h2[] = "\x02h2";
 #define ALPN_LEN (sizeof(alpn) - 1)
 
 struct tls_world {
@@ -48,21 +50,26 @@ static int on_server_name(SSL *ssl, int *alert, void *arg)
 	return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+static int offers(const unsigned char *offered, unsigned int len, const unsigned char *wanted)
+{
+	for (unsigned int i = 0; i < len && i + 1 + offered[i] <= len; i += 1u + offered[i])
+		if (offered[i] == wanted[0] && !memcmp(offered + i, wanted, 1u + wanted[0]))
+			return 1;
+	return 0;
+}
+
 static int on_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_len, const unsigned char *offered,
 		   unsigned int len, void *arg)
 {
+	const unsigned char *wanted = h2_lib.nghttp2_session_server_new2 && offers(offered, len, alpn_h2) ? alpn_h2 : alpn;
+
 	(void)ssl;
 	(void)arg;
-	for (unsigned int i = 0; i + 1 + offered[i] <= len; i += 1u + offered[i]) {
-		if (offered[i] == alpn[0] && !memcmp(offered + i, alpn, ALPN_LEN)) {
-			*ret = offered + i + 1;
-			*ret_len = offered[i];
-			return SSL_TLSEXT_ERR_OK;
-		}
-		if (i + 1u + offered[i] >= len)
-			break;
-	}
-	return SSL_TLSEXT_ERR_ALERT_FATAL;
+	if (!offers(offered, len, wanted))
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	*ret = wanted + 1;
+	*ret_len = wanted[0];
+	return SSL_TLSEXT_ERR_OK;
 }
 
 static SSL_CTX *new_context(const SSL_METHOD *method)
@@ -112,6 +119,7 @@ struct tls_world *tls_world_new(const char *run, struct err *err)
 
 	if (tls_lib_load(err) < 0)
 		return NULL;
+	h2_lib_load(NULL);	/* without it there is HTTP/1.1 */
 	w = calloc(1, sizeof(*w));
 	if (!w) {
 		err_set(err, ERR_NOMEM, 0, "out of memory");
@@ -318,6 +326,15 @@ ssize_t tls_read(struct tls *t, void *to, size_t len)
 int tls_is_open(const struct tls *t)
 {
 	return !t->failed && L.SSL_is_init_finished(t->ssl);
+}
+
+int tls_speaks_h2(const struct tls *t)
+{
+	const unsigned char *name = NULL;
+	unsigned int len = 0;
+
+	L.SSL_get0_alpn_selected(t->ssl, &name, &len);
+	return len == alpn_h2[0] && !memcmp(name, alpn_h2 + 1, len);
 }
 
 int tls_write(struct tls *t, const void *data, size_t len)

@@ -3,10 +3,9 @@
  *
  * Towards the program: a certificate of the run's own authority (mint.h) for
  * the host it asked to be connected to, and no other: a server name that
- * differs ends the handshake. Towards the host: the host's roots and what the
- * configuration adds, name checked, TLS 1.2 at least. HTTP/1.1 alone is
- * offered on both sides: a client that speaks nothing but HTTP/2 has to be
- * excluded from termination. No session is resumed.
+ * differs ends the handshake; HTTP/2 if it likes (h2.h) and HTTP/1.1. Towards
+ * the host: the host's roots and what the configuration adds, name checked,
+ * TLS 1.2 at least, HTTP/1.1. No session is resumed.
  *
  * A struct tls does no I/O: ciphertext goes in by tls_feed() and comes out by
  * tls_drain().
@@ -57,6 +56,9 @@ enum tls_state tls_handshake(struct tls *t);
 
 /* tls_is_open() - 1 once the handshake is done, until something breaks */
 int tls_is_open(const struct tls *t);
+
+/* tls_speaks_h2() - 1 if the handshake agreed on HTTP/2 */
+int tls_speaks_h2(const struct tls *t);
 
 /* tls_feed() - ciphertext that came; 0, or -1 when out of memory */
 int tls_feed(struct tls *t, const void *data, size_t len);

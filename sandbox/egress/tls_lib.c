@@ -1,47 +1,25 @@
-#include <dlfcn.h>
 #include <stdio.h>
 
 #include "base/err.h"
 #include "base/own.h"
+#include "sandbox/egress/late.h"
 #include "sandbox/egress/tls_lib.h"
 
 struct tls_lib tls_lib;
 
-struct call {
-	const char *name;
-	size_t offset;
-};
-
 #define CALL(name) { #name, offsetof(struct tls_lib, name) },
-static const struct call crypto_calls[] = { TLS_CRYPTO_CALLS(CALL) };
-static const struct call ssl_calls[] = { TLS_SSL_CALLS(CALL) };
-
-static int load(const char *file, const struct call *calls, size_t n, struct err *err)
-{
-	void *lib = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-
-	if (!lib) {
-		err_set(err, ERR_MISSING, 0, "cannot load '%s', which terminating TLS needs", file);
-		return err_hint(err, "install OpenSSL 3 (Debian: libssl3), or drop what needs it from the configuration");
-	}
-	for (size_t i = 0; i < n; i++) {
-		void *f = dlsym(lib, calls[i].name);
-
-		if (!f)
-			return err_set(err, ERR_MISSING, 0, "'%s' has no %s", file, calls[i].name);
-		*(void **)(void *)((char *)&tls_lib + calls[i].offset) = f;
-	}
-	return 0;
-}
+static const struct late_call crypto_calls[] = { TLS_CRYPTO_CALLS(CALL) };
+static const struct late_call ssl_calls[] = { TLS_SSL_CALLS(CALL) };
 
 int tls_lib_load(struct err *err)
 {
 	if (tls_lib.SSL_read)
 		return 0;
-	if (load("libcrypto.so.3", crypto_calls, ARRAY_LEN(crypto_calls), err) < 0 ||
-	    load("libssl.so.3", ssl_calls, ARRAY_LEN(ssl_calls), err) < 0) {
+	if (late_load("libcrypto.so.3", crypto_calls, ARRAY_LEN(crypto_calls), &tls_lib, err) < 0 ||
+	    late_load("libssl.so.3", ssl_calls, ARRAY_LEN(ssl_calls), &tls_lib, err) < 0) {
 		tls_lib = (struct tls_lib){ 0 };
-		return -1;
+		err_wrap(err, "terminating TLS");
+		return err_hint(err, "install OpenSSL 3 (Debian: libssl3), or drop what needs it from the configuration");
 	}
 	if (!tls_lib.OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL))
 		return err_set(err, ERR_MISSING, 0, "OpenSSL does not start");

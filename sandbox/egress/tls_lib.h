@@ -1,10 +1,5 @@
 /*
- * sandbox/egress/tls_lib.h - OpenSSL 3, loaded by who needs it
- *
- * Every `agate` command is one program, and most have no use for OpenSSL:
- * linked, it would cost each of them its loading time. So it is opened by
- * name, when the helper has TLS to terminate, and called through this table.
- * Types and prototypes are those of OpenSSL's own headers.
+ * sandbox/egress/tls_lib.h - OpenSSL 3, loaded when the helper has TLS to terminate: late.h
  */
 #ifndef SANDBOX_EGRESS_TLS_LIB_H
 #define SANDBOX_EGRESS_TLS_LIB_H

@@ -80,12 +80,13 @@ static void try_response(const char *text, size_t len, int to_head)
 {
 	static struct http_head head;
 	OWN(buf) struct buf out = { 0 };
-	const struct forward_mode mode = { .minor = 1 };
+	struct forward_mode mode = { .minor = 1 };
 	struct http_problem bad;
 	long size = scan_both_ways(text, len);
 
 	if (size <= 0 || http_parse_response(text, (size_t)size, to_head, &head, &bad) < 0)
 		return;
+	mode.chunked = head.framing == HTTP_CHUNKED;
 	forward_response(&head, &mode, &out);
 	read_back(&out, &head, to_head);
 }

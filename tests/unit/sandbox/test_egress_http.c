@@ -267,7 +267,8 @@ static void a_response_goes_on_framed_for_the_client(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		OWN(buf) struct buf out = { 0 };
-		const struct forward_mode mode = { .minor = table[i].minor, .close = table[i].close };
+		const struct forward_mode mode = { .minor = table[i].minor, .close = table[i].close,
+						   .chunked = table[i].minor && table[i].framing == HTTP_CHUNKED };
 		struct http_problem bad;
 		struct http_head head;
 		int r = http_parse_response(table[i].in, strlen(table[i].in), table[i].to_head, &head, &bad);
