@@ -145,11 +145,12 @@ static void a_short_log_is_left_for_the_next_and_a_long_one_is_not(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(db_open(f->dir, &f->db, &f->err), 0);
 	assert_int_equal(db_check(f->db, &f->err), 0);
-	for (int i = 0; i < 150; i++) {
+	for (int i = 0; i < 60; i++) {
 		snprintf(id, sizeof(id), "r%d", i);
 		make_run(f, id);
 	}
 	db_close(f->db);
+	f->db = NULL;
 	assert_int_equal(stat(path, &st), -1);
 	assert_int_equal(db_open(f->dir, &f->db, &f->err), 0);
 	assert_int_equal(db_check(f->db, &f->err), 0);
