@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "dispatch/hook_event.h"
+#include "dispatch/hook_programs.h"
 #include "dispatch/hook_ruling.h"
 #include "dispatch/hook_world.h"
 #include "gates/redact.h"
@@ -74,6 +75,8 @@ static int by_gate(const struct ruling_facts *f, const struct hook_event *ev, st
 		return -1;
 	if (f->ask_network)
 		ask_for_network(&r->verdict);
+	if (!f->is_held && mode_is_readonly(r->mode) && has_line(ev->tool))
+		hook_programs(&r->verdict, json_str(json_get(ev->input, "command")), ev->cwd);
 	if (make_line(ev, r) < 0 || hook_event_digest(ev, r->mode, r->digest) < 0)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
 	return 0;

@@ -23,6 +23,7 @@
 #include "runner/runner.h"
 #include "sandbox/spec.h"
 #include "worktree/change.h"
+#include "worktree/programs.h"
 #include "worktree/repo.h"
 #include "worktree/workspace.h"
 
@@ -74,6 +75,7 @@ struct run {
 	char *program;			/* argv[0] as found; NULL: not found */
 	struct seam seam;
 	struct strv config_env;		/* placeholders, and whom to believe */
+	struct programs programs;	/* that the repository names for git, where the mode only looks */
 	struct strv env;
 
 	/* gates */

@@ -7,11 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/json.h"
 #include "base/own.h"
 #include "base/path.h"
 #include "dispatch/exit.h"
 #include "dispatch/run_internal.h"
+#include "dispatch/show.h"
 #include "sandbox/init/proto.h"
 #include "sandbox/policy.h"
 #include "tokens/scrub.h"
@@ -102,8 +104,8 @@ static int find_own(const struct run *run, struct strv *ret)
 	for (size_t i = 0; i < run->config_env.n; i++)
 		if (!is_wanted(&run->req->env, run->config_env.v[i]) && strv_add(ret, run->config_env.v[i]) < 0)
 			return -1;
-	/* A workspace that may not change: git is not to try and refresh its index. */
-	return mode_is_readonly((enum mode)run->req->mode) ? strv_add(ret, "GIT_OPTIONAL_LOCKS=0") : 0;
+	/* A workspace that may not change: git is to look, and to run nothing that the repository chose. */
+	return mode_is_readonly((enum mode)run->req->mode) ? programs_env(&run->programs, ret) : 0;
 }
 
 int run_make_env(const struct run *run, const char *home, struct strv *ret, struct err *err)
@@ -137,6 +139,53 @@ int run_make_env(const struct run *run, const char *home, struct strv *ret, stru
 		r = scrub_env(&rules, (const char *const *)environ, ret, err);
 	identity_done(&id);
 	return r;
+}
+
+/* --- what the repository would have git run --- */
+
+static int find_in(struct run *run, const char *base, const char *dot, struct err *err)
+{
+	OWN(mem) char *path = path_join(base, dot);
+
+	return path ? programs_find(&run->programs, path, err) : no_memory(err);
+}
+
+/* Those of the original too, which a copy does not take along: somebody tried. */
+static int find_programs(struct run *run, struct err *err)
+{
+	if (!mode_is_readonly((enum mode)run->req->mode))
+		return 0;
+	if (find_in(run, run->repo.root, ".git", err) < 0 ||
+	    (run->ws.gitdir && programs_find(&run->programs, run->ws.gitdir, err) < 0))
+		return -1;
+	for (size_t i = 0; i < run->ws.nested.n; i++)
+		if (find_in(run, run->ws.path, run->ws.nested.v[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+static struct json *programs_json(const struct strv *keys)
+{
+	OWN(json) struct json *j = json_new_object();
+
+	return j && json_add_strv(j, "keys", keys) ? TAKE(j) : NULL;
+}
+
+#define KEYS_SAID 4
+
+static void tell_programs(struct run *run)
+{
+	const struct strv *keys = &run->programs.keys;
+	OWN(buf) struct buf said = { 0 };
+
+	if (!keys->n)
+		return;
+	for (size_t i = 0; i < keys->n && i < KEYS_SAID; i++)
+		buf_addf(&said, "%s%s", i ? ", " : "", keys->v[i]);
+	if (keys->n > KEYS_SAID)
+		buf_addf(&said, " and %zu more", keys->n - KEYS_SAID);
+	say("the git configuration names programs, and git runs none of them here: %s", said.failed ? "" : said.data);
+	feed_event(&run->feed, "workspace.programs", programs_json(keys));
 }
 
 /* The record has the names; values may be secrets. */
@@ -182,8 +231,9 @@ int step_environment(struct run *run, struct err *err)
 			return STEP_FAILED;
 		run->has_proxies = 1;
 	}
-	if (run_make_env(run, run->guest_home, &run->env, err) < 0)
+	if (find_programs(run, err) < 0 || run_make_env(run, run->guest_home, &run->env, err) < 0)
 		return STEP_FAILED;
+	tell_programs(run);
 	feed_event(&run->feed, "run.environment", names_json(&run->env));
 	return STEP_DONE;
 }
@@ -191,6 +241,7 @@ int step_environment(struct run *run, struct err *err)
 void undo_environment(struct run *run)
 {
 	strv_done(&run->env);
+	programs_done(&run->programs);
 	user_config_wipe(&run->config);
 	for (int i = 0; run->has_proxies && i < 2; i++)
 		close(run->proxies.fd[i]);

@@ -206,3 +206,10 @@ void env_assign(struct judge *j, const char *name, const struct arg *value)
 		}
 	}
 }
+
+/* Where a mode only looks, git's variables switch off what a repository would have it run. */
+void env_gone(struct judge *j, const struct arg *name)
+{
+	if (!name->is_known || !strncmp(name->text, "GIT_", 4))
+		j->sh.is_stripped = true;
+}

@@ -101,6 +101,7 @@ struct shell {
 	const struct args *params;	/* $0, $1 ...; NULL: not known */
 	enum feed feed;
 	const char *feed_text;		/* FEED_TEXT: known bytes */
+	bool is_stripped;		/* variables are gone that keep git from running a repository's programs */
 };
 
 struct judge {
@@ -192,6 +193,8 @@ enum value_kind output_after(struct judge *j, const struct node *n, enum value_k
  * came in with the environment is exported already.
  */
 void env_assign(struct judge *j, const char *name, const struct arg *value);
+/* env_gone() - a variable is taken out of the environment */
+void env_gone(struct judge *j, const struct arg *name);
 
 /* --- run.c --- */
 void run_argv(struct judge *j, const struct args *argv);

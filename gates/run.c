@@ -87,6 +87,7 @@ static void run_row(struct judge *j, const struct program *row, const char *who,
 {
 	struct parsed p = { .who = who, .name = &argv->v[0] };
 	bool has_sub = row->operands && !strcmp(row->operands, OPERANDS_SUB);
+	const char *cwd = j->sh.cwd;
 
 	if (only_asks_version(row, argv))
 		return;
@@ -104,9 +105,12 @@ static void run_row(struct judge *j, const struct program *row, const char *who,
 		row->check(j, &p);
 	if (has_sub) {
 		struct program bare = { .operands = "-*" };
+		bool is_sub;
 
 		options_apply(j, &bare, &p);
-		if (run_sub(j, who, argv, &p))
+		is_sub = run_sub(j, who, argv, &p);
+		j->sh.cwd = cwd;
+		if (is_sub)
 			return;
 		if (p.operands.n && row->weight == HARMLESS)
 			judge_note(j, &p.operands.v[0], EFFECT_PROCESS_SPAWN, PLACE_NONE, who, CHANGES,

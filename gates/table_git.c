@@ -98,18 +98,36 @@ static void check_config_pair(struct judge *j, const struct parsed *p, const str
 		run_alias(j, p, key + 6, value);
 }
 
+/* -C, for the rest of this command: run_row() puts back where the shell is. */
+static void change_dir(struct judge *j, const struct arg *to)
+{
+	bool can_tell = to->is_known && !to->is_glob && (to->text[0] == '/' || j->sh.cwd);
+
+	if (to->is_known && !*to->text)
+		return;
+	j->sh.cwd = can_tell ? place_resolve(j->arena, j->sh.cwd, to->text) : NULL;
+}
+
 static void check_git(struct judge *j, struct parsed *p)
 {
+	const struct arg here = { .text = ".", .is_known = true, .start = p->name->start, .end = p->name->end };
+
+	if (j->sh.is_stripped)
+		judge_unknown(j, p->who, p->name, "runs without the variables that keep it from a repository's programs");
 	for (size_t i = 0; i < p->n_opts; i++) {
 		const struct opt *o = &p->opts[i];
 
 		if (!o->has_value)
 			continue;
-		if (o->len == 1 && *o->name == 'c')
+		if (o->len == 1 && *o->name == 'C')
+			change_dir(j, &o->value);
+		else if (o->len == 1 && *o->name == 'c')
 			check_config_pair(j, p, &o->value);
 		else if (o->len == 7 && !strncmp(o->name, "git-dir", 7) && !arg_is(&o->value, ".git"))
 			judge_unknown(j, p->who, &o->value, "obeys the configuration of another repository");
 	}
+	/* Whatever it is asked, it reads the repository around. */
+	judge_path(j, p->who, &here, USE_READ);
 }
 
 /* --- reading forms --- */
@@ -464,7 +482,7 @@ static const char push_options[] =
 #define ASKS_REMOTE EFFECT_NETWORK_EGRESS, .weight = CHANGES
 
 const struct program table_git[] = {
-	ROW("git", "+ -p!U -P -v!H -C:c -c:- --git-dir:- --work-tree:L --namespace:- --exec-path?U "
+	ROW("git", "+ -p!U -P -v!H -C:L -c:- --git-dir:- --work-tree:L --namespace:- --exec-path?U "
 		"--html-path --man-path --info-path --paginate!U --no-pager --no-replace-objects "
 		"--no-lazy-fetch --no-advice --bare --literal-pathspecs --glob-pathspecs "
 		"--noglob-pathspecs --icase-pathspecs --no-optional-locks --list-cmds:- --config-env:U "
@@ -477,7 +495,7 @@ const struct program table_git[] = {
 	{ .name = "git reflog", .check = check_reflog },
 	{ .name = "git rev-parse|git var|git version|git check-ref-format|git check-mailmap|"
 		"git stripspace|git column|git count-objects|git get-tar-commit-id|git patch-id|"
-		"git fmt-merge-msg|git mailinfo-show" },
+		"git fmt-merge-msg" },
 	ROW("git status", status_options, "-*"),
 	ROW("git branch", branch_options, "-*", .check = check_refs),
 	ROW("git tag", tag_options, "-*", .check = check_refs),

@@ -38,6 +38,7 @@ static void check_unset(struct judge *j, struct parsed *p)
 {
 	for (size_t i = 0; i < p->operands.n; i++) {
 		check_var_name(j, p->who, &p->operands.v[i], false);
+		env_gone(j, &p->operands.v[i]);
 		if (arg_is(&p->operands.v[i], "PATH"))
 			judge_unknown(j, p->who, &p->operands.v[i],
 				      "takes PATH away, so that names stand for files here");
@@ -260,6 +261,8 @@ static void check_command(struct judge *j, struct parsed *p)
 
 static void check_exec(struct judge *j, struct parsed *p)
 {
+	if (opt_has(p, "c"))
+		j->sh.is_stripped = true;
 	if (p->operands.n)
 		apply_role(j, p->who, 'X', &p->operands, 0);
 }

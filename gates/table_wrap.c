@@ -29,17 +29,29 @@ static void run_split(struct judge *j, const struct parsed *p, const struct arg 
 	walk_script(j, line.s, split, false);
 }
 
+static void strip_env(struct judge *j, const struct parsed *p)
+{
+	if (opt_has(p, "i ignore-environment") || (p->operands.n && arg_is(&p->operands.v[0], "-")))
+		j->sh.is_stripped = true;
+	for (size_t i = 0; i < p->n_opts; i++)
+		if (p->opts[i].has_value && *p->opts[i].name == 'u')
+			env_gone(j, &p->opts[i].value);
+}
+
 static void check_env(struct judge *j, struct parsed *p)
 {
 	const struct opt *split = opt_find(p, "S") ? opt_find(p, "S") : opt_find(p, "split-string");
 	const struct opt *dir = opt_find(p, "C") ? opt_find(p, "C") : opt_find(p, "chdir");
 	const char *cwd = j->sh.cwd;
+	bool was_stripped = j->sh.is_stripped;
 	struct args rest;
 	size_t i;
 
+	strip_env(j, p);
 	if (dir)
 		j->sh.cwd = dir->value.is_known ? place_resolve(j->arena, cwd, dir->value.text) : NULL;
-	for (i = 0; i < p->operands.n; i++) {
+	/* "-" is -i. */
+	for (i = p->operands.n && arg_is(&p->operands.v[0], "-"); i < p->operands.n; i++) {
 		struct arg a = p->operands.v[i];
 		const char *eq = strchr(a.text, '=');
 
@@ -59,6 +71,7 @@ static void check_env(struct judge *j, struct parsed *p)
 		judge_note(j, p->name, EFFECT_SECRET_ACCESS, PLACE_SECRET, p->who, CHANGES, "secret",
 			   "'%s' shows all variables, credentials among them", p->who);
 	j->sh.cwd = cwd;
+	j->sh.is_stripped = was_stripped;
 }
 
 static void check_printenv(struct judge *j, struct parsed *p)

@@ -47,6 +47,18 @@ answers deny Bash '{"command":"echo x > a"}' --mode plan
 as=plan answers deny Bash '{"command":"echo x > a"}'
 as=plan answers none Bash '{"command":"ls"}'
 as=bypassPermissions answers deny Bash '{"command":"sudo ls"}'
+# Nobody can tell git to run none of what a repository names, so there it does not only look.
+mkdir -p inner && git -C inner init -q && git -C inner config diff.x.textconv ./evil
+as=plan answers none Bash '{"command":"git diff; git log"}'
+as=plan answers deny Bash '{"command":"cd inner && git diff"}'
+as=plan answers deny Bash '{"command":"git -C inner log -p"}'
+answers none Bash '{"command":"git -C inner log -p"}'
+git config core.fsmonitor ./evil
+as=plan answers deny Bash '{"command":"git status"}'
+says "$WORK/out" 'core.fsmonitor'
+as=plan answers none Bash '{"command":"ls src"}'
+git config --unset core.fsmonitor
+rm -rf inner
 answers none Read '{"file_path":"README"}'
 answers deny Read "{\"file_path\":\"$HOME/.ssh/id_rsa\"}"
 answers none Write '{"file_path":"src/new.c","content":"x"}'

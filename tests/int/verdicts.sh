@@ -15,7 +15,7 @@ before=$(fingerprint "$repo")
 
 # --- every case whose paths mean the same here, as a batch: one object a line, in order ---
 # A case's escapes are those of a JSON string, but for the quotes.
-grep -v '^#' "$ROOT/tests/unit/gates/cases.tsv" | grep -vE '~|\$HOME|\$\{HOME|/home|\.\./|\.\.( |$)' >"$WORK/cases"
+grep -v '^#' "$ROOT/tests/unit/gates/cases.tsv" | grep -vE '~|\$HOME|\$\{HOME|/home|\.\./|\.\.( |;|$)' >"$WORK/cases"
 awk -F '\t' '{ gsub(/"/, "\\\"", $3); printf "{\"mode\":\"%s\",\"line\":\"%s\"}\n", $2, $3 }' "$WORK/cases" >"$WORK/batch"
 timeout 60 "$AGATE" check --batch "$WORK/batch" >"$WORK/answers" 2>"$WORK/err"
 [ $? = 126 ] || fail "a batch with denials does not end in 126"
