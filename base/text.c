@@ -96,3 +96,34 @@ void text_base64(const void *bytes, size_t len, char *ret)
 	base64_encode_raw(ret, len, bytes);
 	ret[BASE64_ENCODE_RAW_LENGTH(len)] = '\0';
 }
+
+static int base64_value(char c)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *at = c ? strchr(digits, c) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+int text_base64_decode(const char *s, size_t len, struct buf *out)
+{
+	unsigned int bits = 0, n = 0;
+
+	while (len && strchr("=\r\n", s[len - 1]) && s[len - 1])
+		len--;
+	for (size_t i = 0; i < len; i++) {
+		int v = base64_value(s[i]);
+
+		if (s[i] == '\r' || s[i] == '\n')
+			continue;
+		if (v < 0)
+			return -1;
+		bits = bits << 6 | (unsigned int)v;
+		n += 6;
+		if (n >= 8) {
+			n -= 8;
+			buf_addc(out, (char)(bits >> n));
+		}
+	}
+	return out->failed ? -1 : 0;
+}

@@ -24,4 +24,7 @@ size_t text_char(const void *s, size_t left);
 #define TEXT_BASE64_SIZE(len) (((len) + 2) / 3 * 4 + 1)
 void text_base64(const void *bytes, size_t len, char *ret);
 
+/* text_base64_decode() - append what @s means; line ends are passed over, padding may be missing. 0, or -1: it is none */
+int text_base64_decode(const char *s, size_t len, struct buf *out);
+
 #endif

@@ -22,6 +22,7 @@
 #include "dispatch/place.h"
 #include "runner/runner.h"
 #include "sandbox/egress/domain.h"
+#include "sandbox/egress/trust_java.h"
 #include "tokens/scrub.h"
 
 enum { SECRETS_BYTES = 64 << 10, SECRET_MAX_BYTES = 16 << 10, PLACEHOLDER_RANDOM = 36 };
@@ -460,6 +461,26 @@ static const char *const trust_names[] = {
 	"NIX_SSL_CERT_FILE", "HTTPLIB2_CA_CERTS", "HEX_CACERTS_PATH",
 };
 
+/*
+ * Java's store is bound over the one of the system, which every Java of the
+ * distribution links to. Others have their own: builds are told by what their
+ * tools take for options. JAVA_TOOL_OPTIONS would reach all of them, but each
+ * start then says so on stderr, where scripts look for a version; so it is for
+ * hosts where no Java of the system's is, and any that is there is another's.
+ */
+#define JAVA_STORE "-Djavax.net.ssl.trustStore=" RUN_TRUST_JAVA_GUEST " -Djavax.net.ssl.trustStorePassword=" TRUST_JAVA_PASSWORD
+
+static int add_java(struct strv *env)
+{
+	int is_bound = 0;
+
+	for (const char *const *place = trust_java_places(); *place; place++)
+		is_bound |= access(*place, F_OK) == 0;
+	if (strv_add(env, "MAVEN_OPTS=" JAVA_STORE) < 0 || strv_add(env, "GRADLE_OPTS=" JAVA_STORE) < 0)
+		return -1;
+	return is_bound ? 0 : strv_add(env, "JAVA_TOOL_OPTIONS=" JAVA_STORE);
+}
+
 int user_config_reveal(struct user_config *c, const struct place *place, struct strv *env, struct err *err)
 {
 	const struct json *said = json_get(c->file, "credentials");
@@ -468,6 +489,8 @@ int user_config_reveal(struct user_config *c, const struct place *place, struct 
 	for (size_t i = 0; c->looks_into_tls && i < ARRAY_LEN(trust_names); i++)
 		if (strv_addf(env, "%s=" RUN_TRUST_GUEST, trust_names[i]) < 0)
 			return no_memory(err);
+	if (c->looks_into_tls && add_java(env) < 0)
+		return no_memory(err);
 	if (!c->names.n)
 		return 0;
 	list = json_add_array(c->egress, "credentials");

@@ -40,6 +40,7 @@ int args_build(const struct run_params *p, struct strv *ret, struct err *err);
 
 /* TRUST_FILE - in p->run_dir: empty when args_build() binds it, written before the command starts */
 #define TRUST_FILE "ca.pem"
+#define TRUST_JAVA_FILE "ca.jks"	/* the same in Java's form */
 
 /* guest_of() - where @host is seen inside through @spec's binds, caller's to free(); NULL: nowhere */
 struct sandbox_spec;

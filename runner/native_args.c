@@ -18,6 +18,7 @@
 #include "base/path.h"
 #include "runner/native.h"
 #include "sandbox/egress/tls_trust.h"
+#include "sandbox/egress/trust_java.h"
 #include "sandbox/policy.h"
 #include "sandbox/spec.h"
 
@@ -215,28 +216,36 @@ static int add_resolver(struct args *a, struct err *err)
 	return 0;
 }
 
+/* An empty file of the run, seen inside at @guest and at those of @places that are there. */
+static int add_trust_file(struct args *a, const char *name, const char *guest, const char *const *places, struct err *err)
+{
+	OWN(mem) char *host = NULL;
+	OWN(fd) int fd = -1;
+	struct stat st;
+
+	if (asprintf(&host, "%s/%s", a->p->run_dir, name) < 0)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	fd = open(host, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return err_set(err, ERR_SYS, errno, "cannot write '%s'", host);
+	add3(a, "--ro-bind", host, guest);
+	for (; *places; places++)
+		if (lstat(*places, &st) == 0 && S_ISREG(st.st_mode))
+			add3(a, "--ro-bind", host, *places);
+	return 0;
+}
+
 /*
  * What the command is to believe, written when the egress helper has made its
  * authority. Programs that know no variable for it look where the system has it.
  */
 static int add_trust(struct args *a, struct err *err)
 {
-	OWN(mem) char *host = NULL;
-	OWN(fd) int fd = -1;
-	struct stat st;
-
 	if (!a->p->looks_into_tls)
 		return 0;
-	if (asprintf(&host, "%s/" TRUST_FILE, a->p->run_dir) < 0)
-		return err_set(err, ERR_NOMEM, 0, "out of memory");
-	fd = open(host, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return err_set(err, ERR_SYS, errno, "cannot write '%s'", host);
-	add3(a, "--ro-bind", host, RUN_TRUST_GUEST);
-	for (const char *const *place = trust_places(); *place; place++)
-		if (lstat(*place, &st) == 0 && S_ISREG(st.st_mode))
-			add3(a, "--ro-bind", host, *place);
-	return 0;
+	if (add_trust_file(a, TRUST_FILE, RUN_TRUST_GUEST, trust_places(), err) < 0)
+		return -1;
+	return add_trust_file(a, TRUST_JAVA_FILE, RUN_TRUST_JAVA_GUEST, trust_java_places(), err);
 }
 
 /* --- the binds --- */

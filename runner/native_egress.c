@@ -25,6 +25,7 @@
 #include "sandbox/egress/host.h"
 #include "sandbox/egress/ports.h"
 #include "sandbox/egress/tls_trust.h"
+#include "sandbox/egress/trust_java.h"
 #include "sandbox/spec.h"
 
 #define MAX_REPORT 8192
@@ -162,16 +163,26 @@ static int config_file(const struct run_params *p, const char *text)
 
 /* --- what the command is to believe --- */
 
-/* The run's authority, the host's roots, and what the configuration adds: into the file that is bound already. */
+static int write_trust_file(const struct run_params *p, const char *name, const struct buf *text, struct err *err)
+{
+	OWN(mem) char *path = NULL;
+	OWN(fd) int fd = -1;
+
+	if (asprintf(&path, "%s/%s", p->run_dir, name) < 0)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	fd = open(path, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || io_write_all(fd, text->data, text->len) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot write '%s'", path);
+	return 0;
+}
+
+/* The run's authority, the host's roots, and what the configuration adds: into the files that are bound already. */
 static int write_trust(const struct run_params *p, const char *pem, struct err *err)
 {
 	const struct json *extra = json_get(json_get(p->egress, "tlsTerminate"), "extraCaCertPaths");
 	OWN(buf) struct buf text = { 0 };
-	OWN(mem) char *path = NULL;
-	OWN(fd) int fd = -1;
+	OWN(buf) struct buf java = { 0 };
 
-	if (asprintf(&path, "%s/" TRUST_FILE, p->run_dir) < 0)
-		return err_set(err, ERR_NOMEM, 0, "out of memory");
 	if (trust_certificates(pem, strlen(pem), &text) != 1)
 		return err_set(err, ERR_INPUT, 0, "the egress helper sent no certificate");
 	if (trust_add_host(&text, err) < 0)
@@ -179,10 +190,11 @@ static int write_trust(const struct run_params *p, const char *pem, struct err *
 	for (const struct json *j = json_first(extra); j; j = json_next(j))
 		if (trust_add_file(json_str(j), &text, err) < 0)
 			return -1;
-	fd = open(path, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || io_write_all(fd, text.data, text.len) < 0)
-		return err_set(err, ERR_SYS, errno, "cannot write '%s'", path);
-	return 0;
+	if (trust_java_store(text.data, text.len, &java) < 0)
+		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	if (write_trust_file(p, TRUST_JAVA_FILE, &java, err) < 0)
+		return -1;
+	return write_trust_file(p, TRUST_FILE, &text, err);
 }
 
 /* --- its life --- */

@@ -108,6 +108,7 @@ struct runner {
 
 /* Where the certificates to believe are, inside, when TLS is looked into. */
 #define RUN_TRUST_GUEST "/run/agate/ca.pem"
+#define RUN_TRUST_JAVA_GUEST "/run/agate/ca.jks"
 
 /* $TMPDIR of a bare run, below run_dir; made by the adapter */
 #define RUN_TMP "tmp"

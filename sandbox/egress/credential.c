@@ -220,36 +220,6 @@ int credential_applies(const struct credential_set *set, const struct host *h, u
 	return 0;
 }
 
-static int base64_value(char c)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c ? strchr(digits, c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
-/* Append what @s means; 0, or -1 if it is no base64. Padding may be missing. */
-static int base64_decode(struct span s, struct buf *out)
-{
-	unsigned int bits = 0, n = 0;
-
-	while (s.len && s.p[s.len - 1] == '=')
-		s.len--;
-	for (size_t i = 0; i < s.len; i++) {
-		int v = base64_value(s.p[i]);
-
-		if (v < 0)
-			return -1;
-		bits = bits << 6 | (unsigned int)v;
-		n += 6;
-		if (n >= 8) {
-			n -= 8;
-			buf_addc(out, (char)(bits >> n));
-		}
-	}
-	return out->failed ? -1 : 0;
-}
-
 /* The part of an Authorization field behind "Basic", or nothing. */
 static struct span basic_part(const struct http_field *f)
 {
@@ -283,7 +253,7 @@ int credential_is_basic(const struct http_field *f, const char *wanted)
 	OWN(buf) struct buf plain = { 0 };
 	struct span basic = f ? basic_part(f) : (struct span){ 0 };
 
-	return basic.len && base64_decode(basic, &plain) == 0 &&
+	return basic.len && text_base64_decode(basic.p, basic.len, &plain) == 0 &&
 	       credential_equal(plain.data ? plain.data : "", plain.len, wanted);
 }
 
@@ -302,7 +272,7 @@ static enum place find_in(const struct http_field *f, const char *placeholder)
 
 	if (has(f->value, placeholder))
 		return PLAIN;
-	if (basic.len && base64_decode(basic, &plain) == 0 && has((struct span){ plain.data, plain.len }, placeholder))
+	if (basic.len && text_base64_decode(basic.p, basic.len, &plain) == 0 && has((struct span){ plain.data, plain.len }, placeholder))
 		return BASIC;
 	return NOWHERE;
 }
@@ -356,9 +326,10 @@ static void swap(const struct credential *c, struct http_field *f, enum place wh
 		replace(f->value, c, scratch);
 	} else {
 		OWN(buf) struct buf plain = { 0 };
+		struct span basic = basic_part(f);
 		struct buf secret = { 0 };
 
-		base64_decode(basic_part(f), &plain);
+		text_base64_decode(basic.p, basic.len, &plain);
 		if (reserve(&secret) < 0)
 			scratch->failed = 1;
 		replace((struct span){ plain.data, plain.len }, c, &secret);

@@ -169,6 +169,7 @@ const ask = (fields, body) => new Promise((resolve, reject) => {
 });
 (async () => {
 	const many = await Promise.all(Array.from({ length: 90 }, (_, i) => ask({ ":path": "/n" + i })));
+	many.filter((a, i) => a.status !== 200).forEach(a => console.log("refused", a.status, a.body.toString()));
 	console.log("many", many.filter((a, i) => a.status === 200 && a.body.toString() === `answer to /n${i}\n`).length);
 	const mixed = await Promise.all(["/big", "/slow", "/slow", "/big"].map(p => ask({ ":path": p })));
 	console.log("mixed", mixed.map(a => a.body.length).join(" "));

@@ -96,8 +96,8 @@ for secret in sk-real-key-from-a-file real-key-of-a-variable real-key-of-a-comma
 done
 silent "$WORK/out" '^/run/agate/ca.pem$'
 says "$WORK/seen" '^x-api-key: sk-real-key-from-a-file$'
-says "$WORK/seen" '^Authorization: Bearer real-key-of-a-variable$'
-says "$WORK/seen" "^Authorization: Basic $(printf user:real-key-of-a-variable | base64)\$"
+says "$WORK/seen" '^[Aa]uthorization: Bearer real-key-of-a-variable$'
+says "$WORK/seen" "^[Aa]uthorization: Basic $(printf user:real-key-of-a-variable | base64)\$"
 [ "$(grep -c '^X-Added: Token real-key-of-a-command$' "$WORK/seen")" = 3 ] || fail "the header was not added to each request"
 violations >"$WORK/violations"
 [ ! -s "$WORK/violations" ] || fail "what is allowed left rows: $(head -n 3 "$WORK/violations")"
