@@ -12,7 +12,7 @@
 #include "base/io.h"
 #include "base/own.h"
 
-#define MAX_FDS 16
+#define MAX_FDS 24
 
 int io_write_all(int fd, const void *data, size_t len)
 {

@@ -36,7 +36,7 @@ int io_mkdirs(const char *path, mode_t mode, struct err *err);
 /* io_memfd() - a sealed-size memory file holding @data, read position 0, close-on-exec; or -1 */
 int io_memfd(const char *name, const void *data, size_t len);
 
-/* io_send_fds() - one message of @len > 0 bytes with @nfds <= 16 descriptors; 0, or -1 and errno */
+/* io_send_fds() - one message of @len > 0 bytes with @nfds <= 24 descriptors; 0, or -1 and errno */
 int io_send_fds(int sock, const void *data, size_t len, const int *fds, size_t nfds);
 
 /**

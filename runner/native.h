@@ -111,8 +111,8 @@ struct egress_ops {
 	void (*ended)(void *cookie, const struct err *why);	/* @why NULL: asked to */
 };
 
-/* In the order the helper expects them: the proxies, DNS, transparent (without IPv6 one less), ports of the host. */
-#define EGRESS_LISTENERS (6 + PROTO_HOST_PORTS)
+/* In the order the helper expects them: the proxies, what the broker opened, ports of the host. */
+#define EGRESS_LISTENERS (2 + NET_FDS_MAX)
 
 /* egress_is_early() - 1 if the command has to wait for it: it looks into TLS, or listens on the host */
 int egress_is_early(const struct run_params *p);

@@ -31,11 +31,12 @@ enum {
 	FDS_SPARE = 64,		/* kept for everything that is no connection */
 };
 
-enum { FDS_MOST = 16 };	/* io_recv_fds() takes no more */
+enum { FDS_MOST = 24 };	/* io_recv_fds() takes no more */
 
 /* --- the list of clients --- */
 
 static void resume_accepting(struct egress *eg);
+static void accept_transparent(const struct listener *l, int fd, uint16_t peer_port);
 
 /* Nobody to look after: an idle run should not wake this process. */
 static void rest(struct egress *eg)
@@ -135,7 +136,8 @@ static void set_accepting(struct egress *eg, int on)
 {
 	eg->paused = !on;
 	for (size_t i = 0; i < eg->n_listeners; i++)
-		watch_events(eg->listeners[i].watch, on ? LOOP_READ : 0);
+		if (eg->listeners[i].accepted != accept_transparent)
+			watch_events(eg->listeners[i].watch, on ? LOOP_READ : 0);
 	/* Whatever was in the way may go away without an event. */
 	if (!on && !eg->ticker)
 		eg->ticker = loop_timer(eg->loop, TICK_MS, TICK_MS, on_tick, eg);
@@ -158,7 +160,8 @@ static void on_connection(void *cookie, int fd, unsigned int ready)
 		socklen_t len = sizeof(ss);
 		int one = 1, got;
 
-		if (eg->n_clients >= eg->cfg.limits.max_clients) {
+		/* A transparent one was counted when it knocked. */
+		if (eg->n_clients >= eg->cfg.limits.max_clients && l->accepted != accept_transparent) {
 			set_accepting(eg, 0);
 			return;
 		}
@@ -370,6 +373,9 @@ static int serve(struct egress *eg, const struct given *given, struct err *err)
 	for (size_t i = 0; i < hp->n; i++)
 		if (listener_add(eg, given->fd[fixed + i], accept_host_port, &hp->port[i], err) < 0)
 			return -1;
+	for (size_t i = EGRESS_FD_TRANSPARENT4; i < fixed; i += 2)
+		if (i + 1 == fixed || transparent_start(eg, given->fd[i + 1], i == EGRESS_FD_TRANSPARENT4 ? AF_INET : AF_INET6) < 0)
+			return err_set(err, ERR_INPUT, 0, "egress: cannot use a descriptor for who knocks");
 	if (fixed > EGRESS_FD_DNS_UDP &&
 	    dns_stub_start(eg, given->fd[EGRESS_FD_DNS_UDP], fixed > EGRESS_FD_TRANSPARENT6, err) < 0)
 		return -1;
@@ -394,6 +400,7 @@ static void stop(struct egress *eg)
 		watch_end(eg->listeners[i].watch);
 	eg->n_listeners = 0;
 	publish_stop(eg);
+	transparent_stop(eg);
 	dns_stub_stop(eg);
 	/* One that says good-bye first joins the list anew and is met again. */
 	while (eg->clients)

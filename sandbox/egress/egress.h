@@ -33,7 +33,7 @@ struct err;
 /*
  * What comes with the configuration, in this order. All sockets but the file
  * belong to the sandbox's network namespace. There may be the first three only,
- * and where the kernel knows no IPv6 the last is missing. Behind them comes one
+ * and where the kernel knows no IPv6 the last two are missing. Behind them comes one
  * listening socket for each of the configuration's "hostPorts", in its order.
  */
 enum egress_fd {
@@ -43,7 +43,9 @@ enum egress_fd {
 	EGRESS_FD_DNS_UDP,		/* bound */
 	EGRESS_FD_DNS_TCP,
 	EGRESS_FD_TRANSPARENT4,
+	EGRESS_FD_KNOCK4,		/* raw: knock.h */
 	EGRESS_FD_TRANSPARENT6,
+	EGRESS_FD_KNOCK6,
 	EGRESS_FD_NUM
 };
 

@@ -7,27 +7,45 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/loop.h"
 #include "base/own.h"
 #include "sandbox/egress/dial.h"
 #include "sandbox/egress/egress_internal.h"
+#include "sandbox/egress/knock.h"
 #include "sandbox/egress/transparent.h"
 
-enum { CALLER_WAIT_MS = 5000, SSH_PORT = 22 };
+enum {
+	CALLER_WAIT_MS = 5000,
+	LET_IN_MS = 5000,	/* until it is connected: at once, unless its program went away */
+	TURN_KNOCKS = 64,
+	SSH_PORT = 22,
+};
+
+enum state { UNKNOWN, DIALLING, LET_IN, ACCEPTED };
 
 struct trans_conn {
 	struct client client;
 	struct egress *eg;
-	int fd;
-	struct ip at;			/* our end's address */
-	uint16_t peer_port;
-	struct trans_conn *next, **link;	/* while it waits; link NULL: it does not */
+	enum state state;
+	struct knock knock;
+	struct trans_conn *next, **link;	/* link NULL: accepted */
 	struct destination to;
 	struct dial *dial;
+	int is_answered;	/* its program knows already how it ended */
+	/* what becomes of it when it is connected: one of these */
+	int up_fd;		/* the host outside, or -1 */
+	int is_inspected;
+	struct buf words;	/* for an ssh client that is refused */
 };
+
+static int raw_of(const struct trans_conn *c)
+{
+	return c->eg->transparent.raw[c->knock.to.family == AF_INET6];
+}
 
 /* --- ends --- */
 
-static void stop_waiting(struct trans_conn *c)
+static void leave_outside(struct trans_conn *c)
 {
 	if (!c->link)
 		return;
@@ -40,24 +58,34 @@ static void stop_waiting(struct trans_conn *c)
 static void conn_free(struct trans_conn *c)
 {
 	client_remove(c->eg, &c->client);
-	stop_waiting(c);
+	leave_outside(c);
 	dial_cancel(c->dial);
-	if (c->fd >= 0)
-		socket_reset(c->fd);
+	if (c->state < LET_IN && !c->is_answered)
+		knock_refuse(raw_of(c), &c->knock);
+	if (c->up_fd >= 0)
+		close(c->up_fd);
+	buf_done(&c->words);
 	free(c);
 }
 
-/* An ssh client shows a reason that comes as ssh; everybody else sees a reset. */
+/* The kernel connects it, and transparent_accept() goes on. */
+static void let_in(struct trans_conn *c)
+{
+	c->state = LET_IN;
+	client_touch(&c->client, LET_IN_MS);
+	knock_let_in(raw_of(c), &c->knock);
+}
+
+/* An ssh client shows a reason that comes as ssh; everybody else is refused the connection. */
 static void refuse(struct trans_conn *c, const struct egress_verdict *v)
 {
-	struct buf out = { 0 };
-
-	report_violation(&c->eg->report, &c->to, v, c->peer_port);
+	report_violation(&c->eg->report, &c->to, v, c->knock.port);
 	if (c->to.port == SSH_PORT) {
-		refusal_ssh(&c->to, v, &out);
-		linger_start(c->eg, fd_take(&c->fd), &out);
+		refusal_ssh(&c->to, v, &c->words);
+		let_in(c);
+	} else {
+		conn_free(c);
 	}
-	conn_free(c);
 }
 
 /* 0, or -1 with @ret_why if @ip is no place. */
@@ -93,8 +121,8 @@ static void expire(struct client *client)
 	struct trans_conn *c = (struct trans_conn *)client;
 
 	/* Before its time the helper is ending. */
-	if (c->link && client->deadline_ms <= clock_mono_ms())
-		refuse_malformed(c, &c->at, 0, "nobody said where this connection was meant to go");
+	if (c->state == UNKNOWN && client->deadline_ms <= clock_mono_ms())
+		refuse_malformed(c, &c->knock.to, 0, "nobody said where this connection was meant to go");
 	else
 		conn_free(c);
 }
@@ -109,26 +137,34 @@ void transparent_name(const struct egress *eg, struct host *h)
 
 /* --- the way out --- */
 
+/* Its record has it in any case, since nobody else can say what came of it. */
+static void give_up(struct trans_conn *c, enum dial_end end)
+{
+	struct link_info link;
+
+	link_record(&c->to, &link);
+	link.error = dial_end_words(end);
+	link_end(c->eg, &link);
+	if (end != DIAL_REFUSED) {
+		knock_unreachable(raw_of(c), &c->knock);
+		c->is_answered = 1;
+	}
+	conn_free(c);
+}
+
 static void on_dialled(void *cookie, const struct dial_result *r)
 {
 	struct trans_conn *c = cookie;
-	struct buf to_up = { 0 }, to_client = { 0 };
-	struct link_info link;
 
 	c->dial = NULL;
 	if (r->end == DIAL_DENIED) {
 		refuse(c, r->verdict);
-		return;
+	} else if (r->end == DIAL_OK) {
+		c->up_fd = r->fd;
+		let_in(c);
+	} else {
+		give_up(c, r->end);
 	}
-	if (r->end == DIAL_OK) {
-		link_begin(c->eg, &c->to, &link);
-		tunnel_start(c->eg, fd_take(&c->fd), r->fd, &to_up, &to_client, &link);
-	} else {	/* there is no protocol to say it in, so at least the record has it */
-		link_record(&c->to, &link);
-		link.error = dial_end_words(r->end);
-		link_end(c->eg, &link);
-	}
-	conn_free(c);
 }
 
 /* Now it is known where @c was meant to go. May free it. */
@@ -142,8 +178,7 @@ static void proceed(struct trans_conn *c, const struct ip *ip, uint16_t port)
 		refuse_malformed(c, ip, port, why);
 		return;
 	}
-	c->to = (struct destination){ .protocol = "transparent", .host = h, .port = port,
-				    .peer_port = c->peer_port };
+	c->to = (struct destination){ .protocol = "transparent", .host = h, .port = port, .peer_port = c->knock.port };
 	host_show(&h, port, c->to.text);
 	policy_judge(&c->eg->cfg.policy, &h, port, &v);
 	if (!v.allowed) {
@@ -151,12 +186,11 @@ static void proceed(struct trans_conn *c, const struct ip *ip, uint16_t port)
 		return;
 	}
 	if (tls_config_looks(&c->eg->cfg.tls, &h, port)) {
-		struct buf nothing[2] = { { 0 }, { 0 } };
-
-		http_inspect_start(c->eg, fd_take(&c->fd), c->peer_port, &c->to, &nothing[0], &nothing[1]);
-		conn_free(c);
+		c->is_inspected = 1;
+		let_in(c);
 		return;
 	}
+	c->state = DIALLING;
 	client_touch(&c->client, c->eg->cfg.limits.exchange_ms);
 	c->dial = dial_start(c->eg, &h, port, on_dialled, c);
 	if (!c->dial)
@@ -249,10 +283,9 @@ int transparent_heard(struct egress *eg, const struct json *msg, int *fd)
 	(void)fd;
 	if (read_caller(msg, &caller) < 0)
 		return -1;
-	for (struct trans_conn *c = eg->transparent.waiting; c; c = c->next) {
-		if (!is_of(&caller, &c->at, c->peer_port))
+	for (struct trans_conn *c = eg->transparent.outside; c; c = c->next) {
+		if (c->state != UNKNOWN || !is_of(&caller, &c->knock.to, c->knock.port))
 			continue;
-		stop_waiting(c);
 		proceed(c, &caller.ip, caller.to_port);
 		return 0;
 	}
@@ -260,39 +293,138 @@ int transparent_heard(struct egress *eg, const struct json *msg, int *fd)
 	return 0;
 }
 
-/* --- accepting --- */
+/* --- who knocks --- */
 
-static void wait_for_caller(struct trans_conn *c)
+static struct trans_conn *find_outside(const struct egress *eg, const struct ip *to, uint16_t port)
 {
-	c->next = c->eg->transparent.waiting;
-	c->link = &c->eg->transparent.waiting;
+	struct trans_conn *c = eg->transparent.outside;
+
+	while (c && (c->knock.port != port || !ip_equal(&c->knock.to, to)))
+		c = c->next;
+	return c;
+}
+
+static void greet(struct egress *eg, const struct knock *k)
+{
+	struct trans_conn *c = calloc(1, sizeof(*c));
+	struct caller caller;
+
+	if (!c)		/* it will knock again */
+		return;
+	c->eg = eg;
+	c->knock = *k;
+	c->up_fd = -1;
+	c->client.expire = expire;
+	client_add(eg, &c->client, CALLER_WAIT_MS);
+	c->next = eg->transparent.outside;
+	c->link = &eg->transparent.outside;
 	if (c->next)
 		c->next->link = &c->next;
 	*c->link = c;
+	if (take_caller(&eg->transparent, &k->to, k->port, &caller))
+		proceed(c, &caller.ip, caller.to_port);
+}
+
+/* The first time, or again: a kernel that has no answer asks every second. */
+static void on_knock(struct egress *eg, const struct knock *k)
+{
+	struct trans_conn *c = find_outside(eg, &k->to, k->port);
+
+	if (c && c->knock.seq != k->seq) {	/* another connection from the same port: the one before was given up */
+		c->is_answered = 1;
+		conn_free(c);
+		c = NULL;
+	}
+	if (c && c->state == LET_IN)
+		knock_let_in(raw_of(c), &c->knock);
+	else if (!c && eg->n_clients < eg->cfg.limits.max_clients)
+		greet(eg, k);
+}
+
+static void hear(struct egress *eg, int family)
+{
+	int raw = eg->transparent.raw[family == AF_INET6], r = 0;
+	struct knock k;
+
+	for (int i = 0; r >= 0 && i < TURN_KNOCKS; i++) {
+		r = knock_read(raw, family, &k);
+		if (r > 0)
+			on_knock(eg, &k);
+	}
+}
+
+static void on_raw4(void *cookie, int fd, unsigned int ready)
+{
+	(void)fd;
+	(void)ready;
+	hear(cookie, AF_INET);
+}
+
+static void on_raw6(void *cookie, int fd, unsigned int ready)
+{
+	(void)fd;
+	(void)ready;
+	hear(cookie, AF_INET6);
+}
+
+int transparent_start(struct egress *eg, int raw, int family)
+{
+	int i = family == AF_INET6, type = 0;
+	socklen_t len = sizeof(type);
+
+	if (getsockopt(raw, SOL_SOCKET, SO_TYPE, &type, &len) < 0 || type != SOCK_RAW)
+		return -1;
+	eg->transparent.raw[i] = raw;
+	eg->transparent.watch[i] = loop_fd(eg->loop, raw, LOOP_READ, i ? on_raw6 : on_raw4, eg);
+	return eg->transparent.watch[i] ? 0 : -1;
+}
+
+void transparent_stop(struct egress *eg)
+{
+	for (int i = 0; i < 2; i++) {
+		watch_end(eg->transparent.watch[i]);
+		eg->transparent.watch[i] = NULL;
+	}
+}
+
+/* --- who was let in --- */
+
+/* Takes @fd and @c. */
+static void serve(struct trans_conn *c, int fd)
+{
+	struct buf nothing[2] = { { 0 }, { 0 } };
+	struct link_info link;
+
+	leave_outside(c);
+	c->state = ACCEPTED;
+	if (c->words.len) {
+		linger_start(c->eg, fd, &c->words);
+	} else if (c->is_inspected) {
+		http_inspect_start(c->eg, fd, c->knock.port, &c->to, &nothing[0], &nothing[1]);
+	} else {
+		link_begin(c->eg, &c->to, &link);
+		tunnel_start(c->eg, fd, fd_take(&c->up_fd), &nothing[0], &nothing[1], &link);
+	}
+	conn_free(c);
 }
 
 void transparent_accept(struct egress *eg, int fd, uint16_t peer_port)
 {
 	struct sockaddr_storage ss = { 0 };
 	socklen_t len = sizeof(ss);
-	struct trans_conn *c = calloc(1, sizeof(*c));
-	struct caller caller;
+	struct trans_conn *c = NULL;
+	int unused = 0;
+	struct ip at;
 
-	if (!c || getsockname(fd, (struct sockaddr *)&ss, &len) < 0 ||
-	    ip_from_sockaddr((struct sockaddr *)&ss, &c->at) < 0) {
+	if (getsockname(fd, (struct sockaddr *)&ss, &len) == 0 && ip_from_sockaddr((struct sockaddr *)&ss, &at) == 0)
+		c = find_outside(eg, &at, peer_port);
+	if (!c || c->state != LET_IN) {
 		socket_reset(fd);
-		free(c);
 		return;
 	}
-	c->eg = eg;
-	c->fd = fd;
-	c->peer_port = peer_port;
-	c->client.expire = expire;
-	client_add(eg, &c->client, CALLER_WAIT_MS);
-	if (take_caller(&eg->transparent, &c->at, peer_port, &caller))
-		proceed(c, &caller.ip, caller.to_port);
-	else
-		wait_for_caller(c);
+	/* The listening socket's filter came along, and has nothing to do here. */
+	setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof(unused));
+	serve(c, fd);
 }
 
 void transparent_done(struct egress *eg)

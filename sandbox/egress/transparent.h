@@ -5,11 +5,14 @@
  * the same address of the pool (pool.h), whose name is known, or to loopback
  * for an address a rule allows as such. Which port was meant, and which such
  * address, the supervisor tells in a message of its own, named by the local
- * port; it may come a little after the connection. Then the destination is
- * judged, looked up and dialled as for a proxy's client, and bytes pass unread.
+ * port; it may come a little after the connection was asked for. Then the
+ * destination is judged, looked up and dialled as for a proxy's client, and only
+ * when it is there the program is connected (knock.h); bytes pass unread.
  *
- * A program hears of a refusal by a reset, as there is no protocol to say it
- * in; an ssh client gets the reason.
+ * So a program hears what it would hear from the host: that it is refused, or
+ * cannot be reached. That a rule refuses it is a refused connection too, as there
+ * is no protocol to say it in; an ssh client gets the reason. Where TLS is
+ * looked into the program is connected first, since it has to speak first.
  */
 #ifndef SANDBOX_EGRESS_TRANSPARENT_H
 #define SANDBOX_EGRESS_TRANSPARENT_H
@@ -21,7 +24,9 @@
 
 struct egress;
 struct json;
+struct knock;
 struct trans_conn;
+struct watch;
 
 #define CALLERS_KEPT 2048
 
@@ -37,7 +42,9 @@ struct caller {
 struct transparent {
 	struct caller *caller;	/* CALLERS_KEPT, NULL until the first */
 	size_t n_callers;
-	struct trans_conn *waiting;	/* connections nobody has told of yet */
+	struct trans_conn *outside;	/* who knocked and was not accepted yet */
+	int raw[2];			/* where they knock, IPv4 and IPv6; borrowed. No watch: none */
+	struct watch *watch[2];
 };
 
 /*
@@ -46,7 +53,11 @@ struct transparent {
  */
 void transparent_name(const struct egress *eg, struct host *h);
 
-/* transparent_accept() - takes @fd; @peer_port names it */
+/* transparent_start() - hear who knocks at @raw, of that family: borrowed until transparent_stop(); 0 or -1 */
+int transparent_start(struct egress *eg, int raw, int family);
+void transparent_stop(struct egress *eg);
+
+/* transparent_accept() - takes @fd, of somebody who was let in; @peer_port names it */
 void transparent_accept(struct egress *eg, int fd, uint16_t peer_port);
 
 /**

@@ -12,11 +12,11 @@
 
 #include <linux/rtnetlink.h>
 
+#include "sandbox/init/knock.h"
 #include "sandbox/init/net.h"
 #include "sandbox/init/net_internal.h"
 #include "sandbox/init/wire.h"
 
-#define CONNECT_MS 5000		/* to our own listener, whose backlog may be full for a moment */
 #define INSIDE_MS 20		/* to the run's own server: an answer comes at once */
 #define DNS_PORT 53
 #define RULE_DATAGRAM "only DNS may use datagrams"
@@ -124,12 +124,19 @@ static int open_helpers(int fds[NET_NUM], size_t *ret_n)
 	fds[NET_TRANSPARENT4] = open_bound(SOCK_STREAM, &t4, sizeof(t4), 1);
 	if (fds[NET_DNS_UDP] < 0 || fds[NET_DNS_TCP] < 0 || fds[NET_TRANSPARENT4] < 0)
 		return -1;
+	fds[NET_KNOCK4] = knock_open(AF_INET);
+	if (fds[NET_KNOCK4] < 0 || knock_guard(fds[NET_TRANSPARENT4]) < 0)
+		return -1;
 	*ret_n = NET_TRANSPARENT6;
 	if (add_local_route(AF_INET6, &pool6, sizeof(pool6), POOL6_BITS) < 0)
 		return 0;
 	fds[NET_TRANSPARENT6] = open_bound(SOCK_STREAM, &t6, sizeof(t6), 1);
-	if (fds[NET_TRANSPARENT6] >= 0)
-		*ret_n = NET_NUM;
+	if (fds[NET_TRANSPARENT6] < 0)
+		return 0;
+	fds[NET_KNOCK6] = knock_open(AF_INET6);
+	if (fds[NET_KNOCK6] < 0 || knock_guard(fds[NET_TRANSPARENT6]) < 0)
+		return -1;
+	*ret_n = NET_NUM;
 	return 0;
 }
 
@@ -256,9 +263,9 @@ static socklen_t redirected(const struct destination *d, struct sockaddr_in6 *re
 }
 
 /* Connect @sock without blocking in the kernel; a blocking caller gets the result, not EINPROGRESS. */
-struct answer net_connect_to(int sock, const struct sockaddr_in6 *to, socklen_t len)
+struct answer net_connect_to(const struct request *r, int sock, const struct sockaddr_in6 *to, socklen_t len)
 {
-	int flags = fcntl(sock, F_GETFL), err = 0, r;
+	int flags = fcntl(sock, F_GETFL), err;
 	struct pollfd p = { .fd = sock, .events = POLLOUT };
 	socklen_t err_len = sizeof(err);
 
@@ -266,16 +273,15 @@ struct answer net_connect_to(int sock, const struct sockaddr_in6 *to, socklen_t 
 		return answer_errno(EBADF);
 	if (!(flags & O_NONBLOCK))
 		fcntl(sock, F_SETFL, flags | O_NONBLOCK);
-	r = connect(sock, (const struct sockaddr *)to, len);
-	err = r < 0 ? errno : 0;
-	if (!(flags & O_NONBLOCK)) {
-		if (err == EINPROGRESS) {
-			err = ETIMEDOUT;
-			if (poll(&p, 1, CONNECT_MS) > 0)
-				getsockopt(sock, SOL_SOCKET, SO_ERROR, &err, &err_len);
-		}
-		fcntl(sock, F_SETFL, flags);
+	err = connect(sock, (const struct sockaddr *)to, len) < 0 ? errno : 0;
+	/* EALREADY: the same call again, after a signal. Who is on loopback has answered by now. */
+	if (!(flags & O_NONBLOCK) && (err == EINPROGRESS || err == EALREADY)) {
+		if (poll(&p, 1, 0) <= 0)
+			return net_wait(r, sock, flags);
+		getsockopt(sock, SOL_SOCKET, SO_ERROR, &err, &err_len);
 	}
+	if (!(flags & O_NONBLOCK))
+		fcntl(sock, F_SETFL, flags);
 	return err ? answer_errno(err) : (struct answer){ .kind = ANSWER_VALUE, .fd = -1 };
 }
 
@@ -303,7 +309,7 @@ static struct answer connect_stream(const struct request *r, int sock, const str
 	if (net_tell_caller(r, sock, d, 1) < 0)
 		return answer_errno(EADDRNOTAVAIL);
 	len = redirected(d, &to);
-	return net_connect_to(sock, &to, len);
+	return net_connect_to(r, sock, &to, len);
 }
 
 /* Whoever asks another name server gets ours; other datagrams have no way out. */
@@ -323,7 +329,7 @@ static struct answer connect_datagram(const struct request *r, int sock, const s
 		to.sin6_port = htons(DNS_PORT);
 	else
 		((struct sockaddr_in *)(void *)&to)->sin_port = htons(DNS_PORT);
-	return net_connect_to(sock, &to, len);
+	return net_connect_to(r, sock, &to, len);
 }
 
 int net_host_port(const struct broker *b, unsigned int port)

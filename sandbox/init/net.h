@@ -11,7 +11,7 @@
  * @fds:	@ret_n of them are open, the caller's
  *
  * Needs the capabilities that joining gave: a port below 1024 and a route.
- * Return: 0, or -1 and errno; without IPv6 the last of enum net_fd is left out
+ * Return: 0, or -1 and errno; without IPv6 the last two of enum net_fd are left out
  */
 int net_prepare(const struct broker *b, int fds[NET_FDS_MAX], size_t *ret_n);
 

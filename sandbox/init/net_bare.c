@@ -241,7 +241,7 @@ static struct answer connect_loopback(const struct request *r, int sock, struct 
 		return net_refuse(r, ACT_NETWORK, d, PROTO_RULE_HOSTS_SERVICE);
 	}
 	len = make_address(d, &to);
-	return net_connect_to(sock, &to, len);
+	return net_connect_to(r, sock, &to, len);
 }
 
 struct answer net_connect_bare(const struct request *r, const struct destination *d)

@@ -29,7 +29,12 @@ int net_host_port(const struct broker *b, unsigned int port);
 /* net_is_ours() - without a network namespace: whoever listens on that port of loopback is the run's */
 int net_is_ours(const struct broker *b, unsigned int port);
 /* net_connect_to() - without blocking in the kernel; a blocking caller gets the result, not EINPROGRESS */
-struct answer net_connect_to(int sock, const struct sockaddr_in6 *to, socklen_t len);
+struct answer net_connect_to(const struct request *r, int sock, const struct sockaddr_in6 *to, socklen_t len);
+/*
+ * net_wait() - answer @r when @sock, which is on its way, has been connected or has failed; it gets
+ * @flags back then (net_wait.c)
+ */
+struct answer net_wait(const struct request *r, int sock, int flags);
 /* net_refuse() - EACCES, on record with the address as text */
 struct answer net_refuse(const struct request *r, enum file_action action, const struct destination *d,
 			 const char *rule);

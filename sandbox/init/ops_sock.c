@@ -290,7 +290,7 @@ static struct answer connect_taken(const struct request *r, const struct sockadd
 
 	if (sock < 0)
 		return answer_errno(errno);
-	a = net_connect_to(sock, (const void *)addr, (socklen_t)len);
+	a = net_connect_to(r, sock, (const void *)addr, (socklen_t)len);
 	close(sock);
 	return a;
 }

@@ -100,11 +100,11 @@ struct msg_plain {
 /*
  * MSG_JOINED and MSG_FILTER: which of the two filters is enough. With
  * MSG_JOINED come the sockets only the broker may open: see enum net_fd; without
- * IPv6 in the kernel the last is missing. Behind them one listening socket for each of
+ * IPv6 in the kernel the last two are missing. Behind them one listening socket for each of
  * the plan's host_ports.
  */
 enum { FILTER_ALL, FILTER_SPARED };
-enum net_fd { NET_DNS_UDP, NET_DNS_TCP, NET_TRANSPARENT4, NET_TRANSPARENT6, NET_NUM };
+enum net_fd { NET_DNS_UDP, NET_DNS_TCP, NET_TRANSPARENT4, NET_KNOCK4, NET_TRANSPARENT6, NET_KNOCK6, NET_NUM };
 #define NET_FDS_MAX (NET_NUM + PROTO_HOST_PORTS)
 
 struct msg_filter {

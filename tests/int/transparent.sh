@@ -53,16 +53,28 @@ class Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = 64
 
+# One that nobody gets through to: its backlog is full.
+full = socket.socket()
+full.bind(("127.0.0.1", 0))
+full.listen(0)
+stuck = [socket.socket() for _ in range(4)]
+for s in stuck:
+    s.setblocking(False)
+    s.connect_ex(full.getsockname())
+closed = socket.socket()
+closed.bind(("127.0.0.1", 0))
+
 server = Server(("127.0.0.1", 0), Handler)
-print(server.server_address[1], flush=True)
+print(server.server_address[1], full.getsockname()[1], closed.getsockname()[1], flush=True)
 server.serve_forever()
 PY
 python3 "$WORK/server.py" >"$WORK/port" &
 server=$!
 at_end "kill $server 2>/dev/null"
 within 10 test -s "$WORK/port" || fail "the test's own server did not start"
-port=$(cat "$WORK/port")
-echo "127.0.0.1 db.test a.wild.test unruled.test" >"$WORK/hosts"
+read -r port full closed <"$WORK/port"
+echo "127.0.0.1 db.test a.wild.test unruled.test
+100::1 far.test # a range that leads nowhere" >"$WORK/hosts"
 mkdir "$WORK/dir"
 cd "$WORK/dir" || exit 1
 
@@ -215,6 +227,68 @@ grep 'db.test:81"' "$WORK/violations" | grep -q '"comm":"python3"' || fail "nobo
 inside 0 "python3 get.py db.test $port; true" --network deny
 refused network-dns db.test
 silent "$WORK/out" reached
+
+# What the host says to a connection is what the program hears, in whichever way it waits, and it is on record.
+cat >"$WORK/dir/fail.py" <<'PY'
+import asyncio, errno, os, signal, socket, sys, threading, time
+name, port, full, closed = sys.argv[1], *map(int, sys.argv[2:])
+
+def tried(host, port, timeout=None, family=socket.AF_INET):
+    s = socket.socket(family)
+    s.settimeout(timeout)
+    try:
+        s.connect((host, port))
+        return "connected"
+    except OSError as e:
+        return errno.errorcode.get(e.errno, "timed out")
+    finally:
+        s.close()
+
+print("blocking", tried(name, closed), "waiting", tried(name, closed, 5), "v6", tried(name, closed, 5, socket.AF_INET6))
+print("far", tried("far.test", 443), tried("far.test", 443, 5))
+
+async def loop():
+    try:
+        await asyncio.open_connection(name, closed, family=socket.AF_INET)
+    except OSError as e:
+        print("asyncio", errno.errorcode[e.errno])
+asyncio.run(loop())
+
+# Nobody else waits for those who wait, and they can still be called.
+threads = [threading.Thread(target=tried, args=(name, full), daemon=True) for _ in range(12)]
+for t in threads:
+    t.start()
+time.sleep(0.5)
+start = time.monotonic()
+for i in range(50):
+    open("file%d" % i, "w").close()
+print("connected meanwhile", tried(name, port))
+print("files", "at once" if time.monotonic() - start < 1.5 else "late")
+signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(InterruptedError()))
+signal.setitimer(signal.ITIMER_REAL, 0.5)
+start = time.monotonic()
+try:
+    socket.socket().connect((name, full))
+except InterruptedError:
+    print("called", "in time" if time.monotonic() - start < 2 else "late")
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, b"\1" + b"\0" * 15)
+start = time.monotonic()
+print("own time", s.connect_ex((socket.gethostbyname(name), full)) == errno.EINPROGRESS, "kept" if time.monotonic() - start < 3 else "over")
+sys.stdout.flush()
+os._exit(0)
+PY
+inside 0 "python3 fail.py db.test $port $full $closed" --allow-domain "db.test:$full" --allow-domain "db.test:$closed" \
+	--allow-domain far.test --json
+says "$WORK/out" 'blocking ECONNREFUSED waiting ECONNREFUSED v6 ECONNREFUSED'
+says "$WORK/out" 'far EHOSTUNREACH EHOSTUNREACH'
+says "$WORK/out" 'asyncio ECONNREFUSED'
+says "$WORK/out" 'connected meanwhile connected'
+says "$WORK/out" 'files at once'
+says "$WORK/out" 'called in time'
+says "$WORK/out" 'own time True kept'
+says "$WORK/out" "\"type\":\"network.connection\",\"host\":\"db.test\",\"port\":$closed,.*\"error\":\"refused the connection\".*\"comm\":\"python3\""
+says "$WORK/out" '"host":"far.test","port":443,.*"error":"cannot be reached"'
 
 # Connections that were allowed are told when asked for.
 inside 0 "python3 get.py db.test $port" --net-log --json

@@ -6,13 +6,14 @@
 #ifndef TEST_EGRESS_INSIDE_H
 #define TEST_EGRESS_INSIDE_H
 
+#include <fcntl.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 
+#include "sandbox/init/knock.h"
 #include "test_egress_fixture.h"
-
-#define TRANSPARENT_PORT 8445
 
 /* As <linux/ipv6.h> has it, which <netinet/in.h> does not go with. */
 struct in6_request {
@@ -105,14 +106,18 @@ static inline int inside_listen(const char *ip, uint16_t port)
 }
 
 /* Open what the broker opens, behind the two proxies' sockets. */
-static inline void inside_open(struct proxy *p, int fds[6])
+static inline void inside_open(struct proxy *p, int fds[8])
 {
 	fds[0] = listen_any(&p->http);
 	fds[1] = listen_any(&p->socks);
 	fds[2] = inside_socket(SOCK_DGRAM, "127.0.0.1", 53);
 	fds[3] = inside_listen("127.0.0.1", 53);
 	fds[4] = inside_listen("0.0.0.0", TRANSPARENT_PORT);
-	fds[5] = inside_listen("::", TRANSPARENT_PORT);
+	fds[5] = knock_open(AF_INET);
+	fds[6] = inside_listen("::", TRANSPARENT_PORT);
+	fds[7] = knock_open(AF_INET6);
+	assert_true(fds[5] >= 0 && fds[7] >= 0);
+	assert_int_equal(knock_guard(fds[4]) | knock_guard(fds[6]), 0);
 }
 
 /* --- what the broker does for a connect() --- */
@@ -136,13 +141,28 @@ static inline int bound(const char *ip, uint16_t *ret_port)
 	return fd;
 }
 
-/* Connect to where a destination of @ip leads: itself for the pool, loopback for others. */
-static inline void arrive(int fd, const char *ip)
+/* Set out to where a destination of @ip leads: itself for the pool, loopback for others. */
+static inline void set_out(int fd, const char *ip)
 {
 	int is_v6 = strchr(ip, ':') != NULL, is_pool = !strncmp(ip, is_v6 ? "fd00:a6a7" : "198.1", 5);
 	struct sockaddr_any a = address(is_pool ? ip : is_v6 ? "::1" : "127.0.0.1", TRANSPARENT_PORT);
 
-	assert_int_equal(connect(fd, &a.sa, a.len), 0);
+	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(connect(fd, &a.sa, a.len), -1);
+	assert_int_equal(errno, EINPROGRESS);
+}
+
+/* 0 when it is connected, or why it is not. */
+static inline int arrive(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	assert_int_equal(poll(&p, 1, 15000), 1);
+	assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len), 0);
+	assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
+	return err;
 }
 
 static inline int transparent(const struct proxy *p, const char *ip, uint16_t port)
@@ -151,8 +171,20 @@ static inline int transparent(const struct proxy *p, const char *ip, uint16_t po
 	int fd = bound(ip, &from);
 
 	tell(p, from, ip, port);
-	arrive(fd, ip);
+	set_out(fd, ip);
+	assert_int_equal(arrive(fd), 0);
 	return fd;
+}
+
+static inline void expect_not_connected(const struct proxy *p, const char *ip, uint16_t port, int why)
+{
+	uint16_t from;
+	int fd = bound(ip, &from);
+
+	tell(p, from, ip, port);
+	set_out(fd, ip);
+	assert_int_equal(arrive(fd), why);
+	close(fd);
 }
 
 /* --- look-ups --- */

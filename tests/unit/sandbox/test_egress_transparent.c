@@ -29,7 +29,7 @@ static int has_inside;
 static int set_up(void **state)
 {
 	uint16_t closed;
-	int fds[6], off_fds[4], v4_fds[4];
+	int fds[8], off_fds[4], v4_fds[4];
 	char rest[1024];
 
 	(void)state;
@@ -43,12 +43,12 @@ static int set_up(void **state)
 		return 0;
 	snprintf(rest, sizeof(rest),
 		 ",\"netLog\":true,\"allow\":[\"echo.test:%u\",\"ssh.test:8080\",\"closed.test:1\",\"127.0.0.1:%u\","
-		 "\"*.many.test\",\"inner.test:%u\"],\"deny\":[{\"rule\":\"bad.many.test\",\"reason\":\"because\"}],"
+		 "\"*.many.test\",\"inner.test:%u\",\"far.test\"],\"deny\":[{\"rule\":\"bad.many.test\",\"reason\":\"because\"}],"
 		 "\"hosts\":{\"echo.test\":[\"127.0.0.1\"],\"unruled.test\":[\"127.0.0.1\"],"
-		 "\"closed.test\":[\"127.0.0.1\"],\"inner.test\":[\"169.254.169.254\"]}",
+		 "\"closed.test\":[\"127.0.0.1\"],\"far.test\":[\"100::1\"],\"inner.test\":[\"169.254.169.254\"]}",
 		 echo_server.port, echo_server.port, echo_server.port);
 	inside_open(&proxy, fds);
-	proxy_configure(&proxy, "true", rest, fds, 6);
+	proxy_configure(&proxy, "true", rest, fds, 8);
 	expect_ready(&proxy);
 	off_fds[0] = listen_any(&off.http);
 	off_fds[1] = listen_any(&off.socks);
@@ -116,15 +116,6 @@ static void expect_connection(const char *host, uint16_t port, int64_t in, int64
 	assert_int_equal(v, in);
 	assert_int_equal(json_int(json_get(msg, "bytesOut"), &v), 0);
 	assert_int_equal(v, out);
-}
-
-static void expect_reset(int fd)
-{
-	char byte;
-
-	assert_int_equal(recv(fd, &byte, 1, 0), -1);
-	assert_int_equal(errno, ECONNRESET);
-	close(fd);
 }
 
 /* --- look-ups --- */
@@ -332,14 +323,16 @@ static void who_it_is_may_be_said_after_it_came(void **state)
 	NEEDS_INSIDE();
 	look_up("echo.test", A, ip);
 	fd = bound(ip, &from);
-	arrive(fd, ip);
-	put(fd, "early");
+	set_out(fd, ip);
 	usleep(200000);
 	/* Neither another port's message nor one for another address is meant. */
 	tell(&proxy, from == 65535 ? 1 : (uint16_t)(from + 1), ip, echo_server.port);
 	tell(&proxy, from, "127.0.0.1", 1);
 	usleep(100000);
+	assert_int_equal(poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, 0), 0);
 	tell(&proxy, from, ip, echo_server.port);
+	assert_int_equal(arrive(fd), 0);
+	put(fd, "early");
 	expect(fd, "early");
 	close(fd);
 	expect_connection("echo.test", echo_server.port, 5, 5);
@@ -355,8 +348,9 @@ static void a_connection_nobody_speaks_of_is_closed_and_told(void **state)
 	NEEDS_INSIDE();
 	look_up("echo.test", A, ip);
 	fd = bound(ip, &from);
-	arrive(fd, ip);
-	expect_reset(fd);
+	set_out(fd, ip);
+	assert_int_equal(arrive(fd), ECONNREFUSED);
+	close(fd);
 	expect_violation(&proxy, "echo.test", "malformed-destination", "transparent");
 }
 
@@ -372,35 +366,35 @@ static void a_literal_is_judged_as_one(void **state)
 	expect(fd, "x");
 	close(fd);
 	expect_connection("127.0.0.1", echo_server.port, 1, 1);
-	expect_reset(transparent(&proxy, "192.0.2.1", 443));
+	expect_not_connected(&proxy, "192.0.2.1", 443, ECONNREFUSED);
 	expect_violation(&proxy, "192.0.2.1:443", "egress-allowlist", "transparent");
-	expect_reset(transparent(&proxy, "2001:db8::1", 443));
+	expect_not_connected(&proxy, "2001:db8::1", 443, ECONNREFUSED);
 	expect_violation(&proxy, "[2001:db8::1]:443", "egress-allowlist", "transparent");
-	expect_reset(transparent(&proxy, "127.0.0.1", 0));
+	expect_not_connected(&proxy, "127.0.0.1", 0, ECONNREFUSED);
 	snprintf(target, sizeof(target), "127.0.0.1:%u", echo_server.port);
 	expect_violation(&proxy, "127.0.0.1", target, "transparent");
 }
 
-static void a_refused_connection_is_reset_and_told(void **state)
+static void what_is_refused_is_a_refused_connection_and_told(void **state)
 {
 	char ip[INET6_ADDRSTRLEN], rule[64], target[64];
 
 	(void)state;
 	NEEDS_INSIDE();
 	look_up("echo.test", A, ip);
-	expect_reset(transparent(&proxy, ip, 4444));
+	expect_not_connected(&proxy, ip, 4444, ECONNREFUSED);
 	snprintf(rule, sizeof(rule), "echo.test:%u", echo_server.port);
 	expect_violation(&proxy, "echo.test:4444", rule, "transparent");
-	expect_reset(transparent(&proxy, "198.18.77.77", 443));
+	expect_not_connected(&proxy, "198.18.77.77", 443, ECONNREFUSED);
 	expect_violation(&proxy, "198.18.77.77:443", "malformed-destination", "transparent");
 	/* An allowed name may lead to a denied place. */
 	look_up("inner.test", A, ip);
-	expect_reset(transparent(&proxy, ip, echo_server.port));
+	expect_not_connected(&proxy, ip, echo_server.port, ECONNREFUSED);
 	snprintf(target, sizeof(target), "inner.test:%u", echo_server.port);
 	expect_violation(&proxy, target, "resolved-address", "transparent");
 }
 
-static void a_host_that_does_not_answer_is_on_record_but_no_violation(void **state)
+static void a_host_that_refuses_does_so_here_and_is_on_record(void **state)
 {
 	char ip[INET6_ADDRSTRLEN];
 	struct json *msg;
@@ -408,13 +402,57 @@ static void a_host_that_does_not_answer_is_on_record_but_no_violation(void **sta
 	(void)state;
 	NEEDS_INSIDE();
 	look_up("closed.test", A, ip);
-	expect_reset(transparent(&proxy, ip, 1));
+	expect_not_connected(&proxy, ip, 1, ECONNREFUSED);
 	msg = hear(&proxy);
 	assert_string_equal(member(msg, "type"), "connection");
 	assert_string_equal(member(msg, "host"), "closed.test");
 	assert_string_equal(member(msg, "error"), "refused the connection");
 	json_free(msg);
 	expect_silence(&proxy);
+}
+
+/* 100::/64 is for what is thrown away (RFC 6666); here there is no way to it at all. */
+static void a_host_that_cannot_be_reached_is_so_for_the_program(void **state)
+{
+	static const unsigned int types[] = { A, AAAA };
+
+	(void)state;
+	NEEDS_INSIDE();
+	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+		char ip[INET6_ADDRSTRLEN];
+		struct json *msg;
+
+		look_up("far.test", types[i], ip);
+		expect_not_connected(&proxy, ip, 443, EHOSTUNREACH);
+		msg = hear(&proxy);
+		assert_string_equal(member(msg, "type"), "connection");
+		assert_string_equal(member(msg, "host"), "far.test");
+		assert_non_null(strstr("cannot be reached, did not answer in time", member(msg, "error")));
+		json_free(msg);
+	}
+}
+
+/* While the helper looks for the host the program's kernel asks on, and its end is the end. */
+static void who_gives_up_leaves_nothing_behind(void **state)
+{
+	char ip[INET6_ADDRSTRLEN];
+	uint16_t from;
+	int fd;
+
+	(void)state;
+	NEEDS_INSIDE();
+	look_up("echo.test", A, ip);
+	for (int i = 0; i < 20; i++) {
+		fd = bound(ip, &from);
+		set_out(fd, ip);
+		close(fd);
+		tell(&proxy, from, ip, echo_server.port);
+	}
+	fd = transparent(&proxy, ip, echo_server.port);
+	put(fd, "x");
+	expect(fd, "x");
+	close(fd);
+	expect_connection("echo.test", echo_server.port, 1, 1);
 }
 
 static void an_ssh_client_is_told_why(void **state)
@@ -453,7 +491,7 @@ static void many_connections_find_their_callers(void **state)
 	for (int i = 0; i < MANY; i++) {
 		if (i % 2)
 			tell(&proxy, from[i], ip, echo_server.port);
-		arrive(fd[i], ip);
+		set_out(fd[i], ip);
 	}
 	for (int i = 0; i < MANY; i += 2)
 		tell(&proxy, from[i], ip, echo_server.port);
@@ -461,6 +499,7 @@ static void many_connections_find_their_callers(void **state)
 		char text[16];
 
 		snprintf(text, sizeof(text), "n%d", i);
+		assert_int_equal(arrive(fd[i]), 0);
 		put(fd[i], text);
 		expect(fd[i], text);
 		shutdown(fd[i], SHUT_WR);
@@ -515,8 +554,10 @@ int main(void)
 		cmocka_unit_test(who_it_is_may_be_said_after_it_came),
 		cmocka_unit_test(a_connection_nobody_speaks_of_is_closed_and_told),
 		cmocka_unit_test(a_literal_is_judged_as_one),
-		cmocka_unit_test(a_refused_connection_is_reset_and_told),
-		cmocka_unit_test(a_host_that_does_not_answer_is_on_record_but_no_violation),
+		cmocka_unit_test(what_is_refused_is_a_refused_connection_and_told),
+		cmocka_unit_test(a_host_that_refuses_does_so_here_and_is_on_record),
+		cmocka_unit_test(a_host_that_cannot_be_reached_is_so_for_the_program),
+		cmocka_unit_test(who_gives_up_leaves_nothing_behind),
 		cmocka_unit_test(an_ssh_client_is_told_why),
 		cmocka_unit_test(a_proxy_knows_the_name_of_a_pool_address),
 		cmocka_unit_test(many_connections_find_their_callers),
