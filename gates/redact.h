@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 struct buf;
+struct strv;
 
 /**
  * redact_text() - Append text with its secrets masked
@@ -29,5 +30,15 @@ struct buf;
  * Return: 0, or -1 when @ret cannot grow; it may then end anywhere, and must not be stored
  */
 int redact_text(const char *text, size_t len, const char *salt, struct buf *ret, size_t *ret_masked);
+
+/**
+ * redact_words() - The same for the words of a command, where one tells what the next is ("--token", VALUE)
+ * @words:	ends in NULL
+ * @ret:	appended to: as many words, or a single one where a secret lies over several
+ * @ret_masked:	how many masks were put in, some of them twice; may be NULL
+ *
+ * Return: 0, or -1 out of memory with @ret unchanged or longer
+ */
+int redact_words(const char *const words[], const char *salt, struct strv *ret, size_t *ret_masked);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/own.h"
+#include "base/strv.h"
 #include "gates/redact.h"
 
 /* Expands %N{set} to N bytes of a set: no token stands here whole for a scanner to find. */
@@ -227,6 +228,35 @@ static void a_salt_gives_the_same_secret_the_same_digits(void **state)
 	assert_null(strstr(a.data, "hunter22"));
 }
 
+static void words_are_masked_by_what_stands_before_them(void **state)
+{
+	static const struct {
+		const char *words[6], *want;
+	} cases[] = {
+		{ { "x", "--password", "hunter22", "y z" }, "x|--password|[masked value 8]|y z" },
+		{ { "x", "--password", "two words", "y" }, "x|--password|[masked value 9]|y" },
+		{ { "sshpass", "-p", "hunter22", "ssh", "h" }, "sshpass|-p|[masked password 8]|ssh|h" },
+		{ { "mysql", "-phunter22", "-u", "root" }, "mysql|-p[masked password 8]|-u|root" },
+		{ { "x", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "z" }, "x|[masked github-token 40]|z" },
+		{ { "-H", "Authorization: Bearer hunter2-x", "u" }, "-H|Authorization: Bearer [masked value 9]|u" },
+		{ { "grep", "-rn", "password", "src dir/x.c" }, "grep|-rn|password|src dir/x.c" },
+		{ { "a", "", "b\nc" }, "a||b\nc" },
+		{ { "" }, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		OWN(strv) struct strv ret = { 0 };
+		OWN(buf) struct buf joined = { 0 };
+
+		assert_int_equal(redact_words(cases[i].words, NULL, &ret, NULL), 0);
+		buf_adds(&joined, "");
+		for (size_t k = 0; k < ret.n; k++)
+			buf_addf(&joined, "%s%s", k ? "|" : "", ret.v[k]);
+		assert_string_equal(joined.data, cases[i].want);
+	}
+}
+
 static void long_text_takes_little_time(void **state)
 {
 	static const char *const bits[] = {
@@ -254,6 +284,7 @@ int main(void)
 		cmocka_unit_test(passwords_in_urls_and_options_are_masked),
 		cmocka_unit_test(ordinary_lines_stay_as_they_are),
 		cmocka_unit_test(a_salt_gives_the_same_secret_the_same_digits),
+		cmocka_unit_test(words_are_masked_by_what_stands_before_them),
 		cmocka_unit_test(long_text_takes_little_time),
 	};
 
