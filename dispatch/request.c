@@ -7,6 +7,7 @@
 #include "base/own.h"
 #include "base/path.h"
 #include "dispatch/request.h"
+#include "gates/redact.h"
 #include "sandbox/egress/domain.h"
 #include "sandbox/egress/ports.h"
 
@@ -202,16 +203,22 @@ static int names_only(const struct strv *env, struct strv *ret)
 	return 0;
 }
 
+int request_shown(const struct run_request *req, struct strv *ret)
+{
+	return req->command.n ? redact_words((const char *const *)req->command.v, NULL, ret, NULL) : 0;
+}
+
 struct json *request_to_json(const struct run_request *req)
 {
 	OWN(json) struct json *j = json_new_object();
 	OWN(strv) struct strv names = { 0 };
+	OWN(strv) struct strv command = { 0 };
 	struct run_request shown = *req;	/* borrows everything but the list of names */
 
-	if (!j || names_only(&req->env, &names) < 0)
+	if (!j || names_only(&req->env, &names) < 0 || request_shown(req, &command) < 0)
 		return NULL;
 	shown.env = names;
-	if (opts_to_json(&rows, &shown, j) < 0 || !json_add_strv(j, "command", &req->command))
+	if (opts_to_json(&rows, &shown, j) < 0 || !json_add_strv(j, "command", &command))
 		return NULL;
 	return TAKE(j);
 }

@@ -83,7 +83,10 @@ void request_done(struct run_request *req);
  */
 int request_from_json(const struct json *j, struct run_request *req, struct err *err);
 
-/* request_to_json() - as request_from_json() reads it, but without the values of --env; NULL out of memory */
+/* request_shown() - append the command's words with their secrets masked, for records; 0, or -1 out of memory */
+int request_shown(const struct run_request *req, struct strv *ret);
+
+/* request_to_json() - as request_from_json() reads it, but without the values of --env and the command's secrets; NULL out of memory */
 struct json *request_to_json(const struct run_request *req);
 
 /**

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "dispatch/approve_case.h"
 #include "dispatch/exit.h"
 #include "dispatch/run.h"
 #include "dispatch/run_internal.h"
@@ -27,6 +28,13 @@ static const struct step {
 	{ "launch the command", step_launch, undo_launch },
 };
 
+static void copy_masked(char *to, size_t size, const char *text)
+{
+	OWN(mem) char *shown = case_masked(text, NULL);
+
+	snprintf(to, size, "%s", shown ? shown : "(out of memory)");
+}
+
 int end_set(struct run *run, const char *kind, int status, const struct err *why)
 {
 	if (run->end.kind)
@@ -34,8 +42,9 @@ int end_set(struct run *run, const char *kind, int status, const struct err *why
 	run->end.kind = kind;
 	run->end.status = status;
 	if (why) {
-		memcpy(run->end.reason, why->msg, sizeof(run->end.reason));
-		memcpy(run->end.hint, why->hint, sizeof(run->end.hint));
+		/* It is kept, and may repeat words of the command. */
+		copy_masked(run->end.reason, sizeof(run->end.reason), why->msg);
+		copy_masked(run->end.hint, sizeof(run->end.hint), why->hint);
 	}
 	return STEP_OVER;
 }

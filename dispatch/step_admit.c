@@ -120,10 +120,11 @@ static int make_dir(struct run *run, struct err *err)
 	return 0;
 }
 
-static char *argv_json(const struct strv *argv)
+static char *argv_json(const struct run_request *req)
 {
 	OWN(json) struct json *root = json_new_object();
-	struct json *list = root ? json_add_strv(root, "argv", argv) : NULL;
+	OWN(strv) struct strv shown = { 0 };
+	struct json *list = root && !request_shown(req, &shown) ? json_add_strv(root, "argv", &shown) : NULL;
 
 	return list ? json_print(list) : NULL;
 }
@@ -138,7 +139,7 @@ static char *facts_json(const struct run_request *req)
 
 static int insert_row(struct run *run, struct err *err)
 {
-	OWN(mem) char *argv = argv_json(&run->req->command);
+	OWN(mem) char *argv = argv_json(run->req);
 	OWN(mem) char *facts = facts_json(run->req);
 	struct proc_id self;
 	struct run_row row = {
@@ -160,12 +161,14 @@ static int insert_row(struct run *run, struct err *err)
 static struct json *admitted_json(const struct run *run)
 {
 	OWN(json) struct json *j = json_new_object();
+	OWN(strv) struct strv shown = { 0 };
 
-	if (!j || !json_add_str(j, "mode", mode_name((enum mode)run->req->mode)) ||
+	if (!j || request_shown(run->req, &shown) < 0 ||
+	    !json_add_str(j, "mode", mode_name((enum mode)run->req->mode)) ||
 	    !json_add_str(j, "agent", agent_name((enum agent_kind)run->req->agent)) ||
 	    !json_add_str(j, "backend", backend_name(run->runner->backend)) ||
 	    !json_add_str(j, "note", run->runner_note) || !json_add_str(j, "repo", run->repo.root) ||
-	    !json_add_strv(j, "command", &run->req->command))
+	    !json_add_strv(j, "command", &shown))
 		return NULL;
 	return TAKE(j);
 }

@@ -22,6 +22,7 @@
 #include "dispatch/run_internal.h"
 #include "dispatch/show.h"
 #include "gates/guard.h"
+#include "gates/redact.h"
 #include "sandbox/egress/domain.h"
 
 /* What the step works with. */
@@ -58,15 +59,17 @@ static void own_gating(struct gating *g)
 
 static int make_line(struct gating *g)
 {
-	const struct strv *words = &g->run->req->command;
+	OWN(strv) struct strv words = { 0 };
 	OWN(buf) struct buf b = { 0 };
-	size_t masked = 0;
+	size_t each = 0, together = 0;
 
+	if (redact_words((const char *const *)g->run->req->command.v, NULL, &words, &each) < 0)
+		return -1;
 	buf_adds(&b, "");
-	for (size_t i = 0; i < words->n; i++)
-		buf_addf(&b, "%s%s", i ? " " : "", words->v[i]);
-	g->line = b.failed ? NULL : case_masked(b.data, &masked);
-	g->is_masked = masked != 0;
+	for (size_t i = 0; i < words.n; i++)
+		buf_addf(&b, "%s%s", i ? " " : "", words.v[i]);
+	g->line = b.failed ? NULL : case_masked(b.data, &together);
+	g->is_masked = each || together;
 	return g->line ? 0 : -1;
 }
 
