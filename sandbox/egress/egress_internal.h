@@ -132,6 +132,17 @@ void link_end(struct egress *eg, struct link_info *l);
 void tunnel_start(struct egress *eg, int client_fd, int up_fd, struct buf *to_up, struct buf *to_client,
 		  struct link_info *link);
 
+/**
+ * tunnel_start_to() - The same for a connection of the program inside to @to
+ * @to:		copied
+ *
+ * If its first bytes are TLS that asks for a host which may not be reached
+ * like this, it is refused, and ends with an alert. Otherwise they pass as
+ * they are; whatever the host outside says first is not held up.
+ */
+void tunnel_start_to(struct egress *eg, int client_fd, int up_fd, struct buf *to_up, struct buf *to_client,
+		     struct link_info *link, const struct destination *to, uint16_t peer_port);
+
 struct stream;
 /* tls_tunnel_start() - the same for streams with TLS, which are emptied; all of it is taken */
 void tls_tunnel_start(struct egress *eg, struct stream *down, struct stream *up, struct link_info *link);

@@ -320,7 +320,11 @@ static enum step become_tunnel(struct http_conn *c, int up_fd)
 	struct buf to_up = c->down.in, to_client = c->down.out;
 
 	c->down.in = c->down.out = (struct buf){ 0 };
-	tunnel_start(c->eg, stream_take_fd(&c->down), up_fd, &to_up, &to_client, &c->link);
+	if (c->req.is_connect)
+		tunnel_start_to(c->eg, stream_take_fd(&c->down), up_fd, &to_up, &to_client, &c->link, &c->req.to,
+				c->peer_port);
+	else
+		tunnel_start(c->eg, stream_take_fd(&c->down), up_fd, &to_up, &to_client, &c->link);
 	http_conn_free(c);
 	return GONE;
 }

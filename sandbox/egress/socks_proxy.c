@@ -94,7 +94,7 @@ static void on_dialled(void *cookie, const struct dial_result *r)
 	c->down.in = c->down.out = (struct buf){ 0 };
 	link_begin(c->eg, &c->to, &link);
 	link.peer_port = c->peer_port;
-	tunnel_start(c->eg, stream_take_fd(&c->down), r->fd, &to_up, &to_client, &link);
+	tunnel_start_to(c->eg, stream_take_fd(&c->down), r->fd, &to_up, &to_client, &link, &c->to, c->peer_port);
 	conn_free(c);
 }
 

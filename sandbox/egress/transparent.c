@@ -403,7 +403,7 @@ static void serve(struct trans_conn *c, int fd)
 		http_inspect_start(c->eg, fd, c->knock.port, &c->to, &nothing[0], &nothing[1]);
 	} else {
 		link_begin(c->eg, &c->to, &link);
-		tunnel_start(c->eg, fd, fd_take(&c->up_fd), &nothing[0], &nothing[1], &link);
+		tunnel_start_to(c->eg, fd, fd_take(&c->up_fd), &nothing[0], &nothing[1], &link, &c->to, c->knock.port);
 	}
 	conn_free(c);
 }

@@ -1,11 +1,15 @@
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/loop.h"
 #include "base/own.h"
 #include "sandbox/egress/egress_internal.h"
+#include "sandbox/egress/sni.h"
 
 enum { CLIENT, UPSTREAM };
 
@@ -24,7 +28,17 @@ struct tunnel {
 	int done[2];		/* flow i has nothing more to do */
 	int up_broke;		/* before it had ended in good order */
 	struct link_info link;
+	struct guard *guard;	/* NULL: what the client says is not looked at, or not any more */
 };
+
+/* Until the client's first bytes are understood they wait in its flow. */
+struct guard {
+	struct destination to;
+	uint16_t peer_port;
+	int64_t until_ms;	/* by then the name has to be there; 0: nothing has come */
+};
+
+enum { HELLO_MS = 10 * 1000 };
 
 enum ending { GRACEFUL, BROKEN };
 
@@ -42,6 +56,7 @@ static void tunnel_free(struct tunnel *t, enum ending how)
 		else if (t->fd[i] >= 0)
 			close(t->fd[i]);
 	}
+	free(t->guard);
 	free(t);
 }
 
@@ -67,6 +82,78 @@ static void finish(struct tunnel *t)
 	}
 	tunnel_free(t, GRACEFUL);
 }
+
+/* --- the name that TLS asks for --- */
+
+/* The client hears why as TLS says it; frees @t. */
+static void refuse_name(struct tunnel *t, const char *reason)
+{
+	static const unsigned char alert[] = { 0x15, 3, 3, 0, 2, 2, 112 };	/* fatal: unrecognized_name */
+	struct egress_verdict v = { .why = REFUSAL_OTHER_NAME };
+	struct buf out = { 0 };
+	int fd = fd_take(&t->fd[CLIENT]);
+
+	snprintf(v.rule, sizeof(v.rule), "%s", refusal_word(v.why));
+	snprintf(v.reason, sizeof(v.reason), "%s", reason);
+	report_violation(&t->eg->report, &t->guard->to, &v, t->guard->peer_port);
+	watch_end(t->watch[CLIENT]);
+	t->watch[CLIENT] = NULL;
+	buf_add(&out, alert, sizeof(alert));
+	linger_start(t->eg, fd, &out);
+	tunnel_free(t, BROKEN);
+}
+
+/* May a tunnel that was opened to one host be used for @name? */
+static int may_ask_for(const struct tunnel *t, const char *name)
+{
+	const struct destination *to = &t->guard->to;
+	struct egress_verdict v;
+	const char *why;
+	struct host h;
+
+	if (host_parse(name, strlen(name), &h, &why) < 0)
+		return 0;
+	if (!strcmp(h.text, to->host.text))
+		return 1;
+	policy_judge(&t->eg->cfg.policy, &h, to->port, &v);
+	/* One whose requests are looked at is not to be had without that. */
+	return v.allowed && !tls_config_looks(&t->eg->cfg.tls, &h, to->port);
+}
+
+/* Read the client's first bytes. 1: they may pass; 0: more are needed; -1: @t is gone */
+static int look(struct tunnel *t)
+{
+	struct buf *early = &t->flow[CLIENT].early;
+	char name[SNI_NAME_SIZE], reason[SNI_NAME_SIZE + 64];
+	char *to = early->len < SNI_HELLO_MAX ? buf_room(early, SNI_HELLO_MAX - early->len) : NULL;
+	ssize_t n = to ? recv(t->fd[CLIENT], to, SNI_HELLO_MAX - early->len, MSG_DONTWAIT) : 0;
+	enum sni s;
+
+	buf_grew(early, n > 0 ? (size_t)n : 0);
+	t->flow[CLIENT].moved += n > 0 ? (size_t)n : 0;
+	s = early->failed ? SNI_BAD : sni_read(early->data ? early->data : "", early->len, name);
+	if (early->len && !t->guard->until_ms)
+		t->guard->until_ms = clock_mono_ms() + HELLO_MS;
+	if (s == SNI_MORE && n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (s == SNI_MORE && n > 0)
+		return 0;
+	/* What ended before it was whole is for the host to make nothing of. */
+	if (s == SNI_NAME && !may_ask_for(t, name)) {
+		snprintf(reason, sizeof(reason), "TLS asks for '%s' on a connection to another host", name);
+		refuse_name(t, reason);
+		return -1;
+	}
+	if (s == SNI_BAD) {
+		refuse_name(t, "TLS begins in a way that can be read as more than one name");
+		return -1;
+	}
+	free(t->guard);
+	t->guard = NULL;
+	return 1;
+}
+
+/* --- moving --- */
 
 /* What state @s of flow @i means. 0, or -1 when the client is gone. */
 static int settle(struct tunnel *t, int i, enum flow_state s)
@@ -106,6 +193,8 @@ static int await(struct tunnel *t)
 	}
 	client_touch(&t->client,
 		     t->done[CLIENT] || t->done[UPSTREAM] ? limits->half_closed_ms : limits->tunnel_ms);
+	if (t->guard && t->guard->until_ms)
+		t->client.deadline_ms = t->guard->until_ms;
 	for (int i = 0; i < 2; i++)
 		if (watch_events(t->watch[i], want[i]) < 0)
 			return -1;
@@ -118,6 +207,15 @@ static void run(struct tunnel *t, const int due[2])
 	for (int i = 0; i < 2; i++) {
 		if (t->done[i] || !due[i])
 			continue;
+		if (i == CLIENT && t->guard) {
+			int seen = look(t);
+
+			if (seen < 0)
+				return;
+			t->state[i] = FLOW_WANTS_READ;
+			if (!seen)
+				continue;
+		}
 		t->state[i] = flow_move(&t->flow[i], &t->eg->pipes);
 		if (settle(t, i, t->state[i]) < 0) {
 			tunnel_free(t, BROKEN);
@@ -141,8 +239,8 @@ static void on_ready(void *cookie, int fd, unsigned int ready)
 	run(t, due);
 }
 
-void tunnel_start(struct egress *eg, int client_fd, int up_fd, struct buf *to_up, struct buf *to_client,
-		  struct link_info *link)
+static void start(struct egress *eg, int client_fd, int up_fd, struct buf *to_up, struct buf *to_client,
+		  struct link_info *link, struct guard *guard)
 {
 	static const int both[2] = { 1, 1 };
 	struct tunnel *t = calloc(1, sizeof(*t));
@@ -154,9 +252,11 @@ void tunnel_start(struct egress *eg, int client_fd, int up_fd, struct buf *to_up
 		buf_done(to_up);
 		buf_done(to_client);
 		link_end(eg, link);
+		free(guard);
 		return;
 	}
 	t->eg = eg;
+	t->guard = guard;
 	t->fd[CLIENT] = client_fd;
 	t->fd[UPSTREAM] = up_fd;
 	flow_init(&t->flow[CLIENT], client_fd, up_fd, FLOW_TO_THE_END);
@@ -174,4 +274,28 @@ void tunnel_start(struct egress *eg, int client_fd, int up_fd, struct buf *to_up
 		run(t, both);
 	else
 		tunnel_free(t, BROKEN);
+}
+
+void tunnel_start(struct egress *eg, int client_fd, int up_fd, struct buf *to_up, struct buf *to_client,
+		  struct link_info *link)
+{
+	start(eg, client_fd, up_fd, to_up, to_client, link, NULL);
+}
+
+void tunnel_start_to(struct egress *eg, int client_fd, int up_fd, struct buf *to_up, struct buf *to_client,
+		     struct link_info *link, const struct destination *to, uint16_t peer_port)
+{
+	struct guard *g = calloc(1, sizeof(*g));
+
+	if (!g) {
+		close(client_fd);
+		close(up_fd);
+		buf_done(to_up);
+		buf_done(to_client);
+		link_end(eg, link);
+		return;
+	}
+	g->to = *to;
+	g->peer_port = peer_port;
+	start(eg, client_fd, up_fd, to_up, to_client, link, g);
 }
