@@ -132,7 +132,21 @@ static int one_line(struct command_request *req, const char *line, int as_json, 
 	return cli_print(&b, err) < 0 ? -1 : statuses[v.decision];
 }
 
-/* A line of a batch is a shell line, or {"line": "...", "mode": "..."} where it has newlines. */
+/* In place: a newline, a tab and a backslash are written \n, \t and \\; what else stands behind a backslash stays. */
+static size_t unescape(char *text, size_t len)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		char next = text[i] == '\\' && i + 1 < len ? text[i + 1] : '\0';
+
+		text[to++] = next == 'n' ? '\n' : next == 't' ? '\t' : text[i];
+		i += next == 'n' || next == 't' || next == '\\';
+	}
+	return to;
+}
+
+/* A line of a batch is a shell line, escaped, or {"line": "...", "mode": "..."}. */
 static int read_object(const char *text, size_t len, struct command_request *req, struct json **ret,
 		       struct err *err)
 {
@@ -151,16 +165,21 @@ static int read_object(const char *text, size_t len, struct command_request *req
 	return 0;
 }
 
-static int batch_line(const struct command_request *base, const char *text, size_t len, int64_t number,
+static int batch_line(const struct command_request *base, char *text, size_t len, int64_t number,
 		      enum decision *worst, struct buf *out, struct err *err)
 {
 	struct command_request req = *base;
 	OWN(json) struct json *object = NULL;
 	OWN(verdict) struct verdict v = { 0 };
 
-	req.line = text;
-	req.len = len;
-	if (read_object(text, len, &req, &object, err) < 0 || command_check(&req, &v, err) < 0)
+	req.line = NULL;
+	if (read_object(text, len, &req, &object, err) < 0)
+		return err_wrap(err, "line %lld", (long long)number);
+	if (!req.line) {
+		req.line = text;
+		req.len = unescape(text, len);
+	}
+	if (command_check(&req, &v, err) < 0)
 		return err_wrap(err, "line %lld", (long long)number);
 	if (v.decision > *worst)
 		*worst = v.decision;
@@ -229,7 +248,7 @@ static int check(const struct cli_args *args, struct err *err)
 const struct command cmd_check = {
 	.name = "check", .operands = "LINE", .summary = "say what the command policy thinks of a shell line",
 	.more = "Nothing is run and nothing recorded. Exit status: 0 allowed, 3 somebody would be asked,\n"
-		"126 denied, 125 failed; of a batch the worst. A batch line is a shell line as it is, or\n"
-		"{\"line\": \"...\", \"mode\": \"...\"} for one that holds newlines.\n",
+		"126 denied, 125 failed; of a batch the worst. In a batch line a newline, a tab and\n"
+		"a backslash are written \\n, \\t and \\\\; or it is {\"line\": \"...\", \"mode\": \"...\"}, as JSON has it.\n",
 	.opts = { { rows } }, .size = sizeof(struct values), .max = 1, .fn = check,
 };

@@ -36,6 +36,7 @@ n=${#secrets[@]}
 # The words, one a line of $words
 words_of() {
 	local text=${secrets[$1 + 1]}
+	# shellcheck disable=SC2016 # for the shell that reads it
 	eval "set -- $(printf '%s' "$text" | sed 's/@/"$secret"/; s/"\(.*\)"$secret"\(.*\)"$/"\1$secret\2"/')"
 	words=("$@")
 }
