@@ -424,12 +424,20 @@ static int tell(struct json *list, const struct json *said, struct strv *env, st
 
 #define PUSH_HOST "github.com"
 
+/* With a port or without, and with the dot that ends a name or without. */
+static int is_host(const char *rule, const char *host)
+{
+	size_t n = strlen(host);
+
+	return !strncasecmp(rule, host, n) && (!rule[n + (rule[n] == '.')] || rule[n + (rule[n] == '.')] == ':');
+}
+
 static int names_host(const struct json *list, const char *host)
 {
 	for (const struct json *j = json_first(list); j; j = json_next(j)) {
 		const char *s = json_str(json_type(j) == JSON_OBJECT ? json_get(j, "host") : j);
 
-		if (s && !strcasecmp(s, host))
+		if (s && is_host(s, host))
 			return 1;
 	}
 	return 0;
