@@ -106,17 +106,31 @@ $(B)/libgrammar.a: $(B)/grammar/parser.o $(B)/grammar/scanner.o
 closure = $(call LIB,$(1)) $(foreach d,$(filter $(MAY_$(1)),$(shell echo $(DIRS) | tr ' ' '\n' | tac)),$(call LIB,$(d)))
 grammar_for = $(if $(filter gates dispatch,$(1)),$(B)/libgrammar.a)
 
-$(B)/agate: $(B)/dispatch/main.o $(call closure,dispatch) $(B)/libgrammar.a
-	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(B)/dispatch/main.o -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
-
-# `agate hook` alone: an agent waits for it at each call, so it takes libraries in where their archives
-# are, and what it does not need of them stays out.
+# Both programs are started often, by somebody who waits. They take libraries in where their archives are,
+# and what is not needed of them stays out: of libgit2 everything that would speak to a network, and the
+# eleven libraries behind that (worktree/no_transport.c knows the names of its version 1.5).
 ARCHIVE_OF = $(patsubst -l%,lib%.a,$(patsubst -luv,-luv_a,$(1)))
-taken_in = $(or $(filter /%,$(shell $(CC) -print-file-name=$(call ARCHIVE_OF,$(1)))),$(1))
-HOOK_LIBS = $(foreach l,$(call pkg_libs,$(PKGS)),$(if $(filter -lsqlite3 -lnettle -luv -ltree-sitter -lseccomp -lcjson,$(l)),$(call taken_in,$(l)),$(l)))
-$(B)/agate-hook: $(B)/dispatch/hook/main.o $(call closure,dispatch) $(B)/libgrammar.a
-	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(B)/dispatch/hook/main.o -Wl,--start-group $(filter $(B)/%.a,$^) -Wl,--end-group \
-		$(HOOK_LIBS) -lpthread -lm
+archive = $(filter /%,$(shell $(CC) -print-file-name=$(call ARCHIVE_OF,$(1))))
+TAKEN_IN := -lsqlite3 -lnettle -luv -ltree-sitter -lseccomp
+ifeq ($(SAN)$(COV),)
+ifneq ($(filter 1.5.%,$(shell pkg-config --modversion libgit2 2>/dev/null)),)
+GIT2_IN := $(if $(call archive,-lmbedcrypto),$(call archive,-lgit2))
+endif
+PROGRAM_LIBS = $(foreach l,$(filter-out $(if $(GIT2_IN),-lgit2),$(call pkg_libs,$(PKGS))),\
+	$(or $(if $(filter $(TAKEN_IN),$(l)),$(call archive,$(l))),$(l)))
+else
+PROGRAM_LIBS = $(call pkg_libs,$(PKGS))
+endif
+# Before the archives, or their own members would be found first.
+NO_TRANSPORT = $(if $(GIT2_IN),$(B)/worktree/no_transport.o)
+define program
+$(B)/$(1): $(B)/$(2).o $(call closure,dispatch) $(B)/libgrammar.a
+	$(call say,LD,$$@)$(CC) $(ALL_LDFLAGS) -o $$@ $(B)/$(2).o $$(NO_TRANSPORT) -Wl,--start-group $$(filter %.a,$$^) \
+		$(if $(GIT2_IN),$(GIT2_IN) $(call archive,-lmbedcrypto)) -Wl,--end-group $$(PROGRAM_LIBS) \
+		$(if $(GIT2_IN),-lhttp_parser -lpcre2-8 -lz) -lpthread -lm
+endef
+$(eval $(call program,agate,dispatch/main))
+$(eval $(call program,agate-hook,dispatch/hook/main))
 
 # agate-init is static and knows only libc; it shares a few pure files.
 INIT_SRC := $(wildcard sandbox/init/*.c) sandbox/names.c sandbox/calls.c
