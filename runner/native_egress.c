@@ -420,6 +420,9 @@ static int start(struct egress *e, struct err *err)
 		if (io_send_fds(e->control, e->early.v[i], strlen(e->early.v[i]), NULL, 0) < 0)
 			return err_set(err, ERR_SYS, errno, "cannot talk to the egress helper");
 	strv_done(&e->early);
+	/* From now on nobody waits for the helper, which may be waiting for us. */
+	if (fcntl(e->control, F_SETFL, O_NONBLOCK) < 0)
+		return err_set(err, ERR_SYS, errno, "cannot talk to the egress helper");
 	e->reports = loop_fd(e->loop, e->control, LOOP_READ, on_report, e);
 	return e->reports ? 0 : err_set(err, ERR_NOMEM, 0, "out of memory");
 }

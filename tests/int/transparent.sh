@@ -194,6 +194,44 @@ for pair in naked.test:python3 libc.test:python3 getent.test:getent; do
 	grep "\"${pair%:*}\"" "$WORK/violations" | grep -q "\"comm\":\"${pair#*:}\"" || fail "nobody is named as having asked for ${pair%:*}"
 done
 
+# Whatever is sent to the name server, by either way, it stays; and its door opens for nobody it was not told of.
+cat >"$WORK/dir/odd.py" <<'PY'
+import os, random, socket, struct
+q = lambda name, t=1: b"\x12\x34\1\0\0\1\0\0\0\0\0\0" + name + struct.pack(">HH", t, 1)
+odd = [b"", b"\0", b"\xff" * 12, b"\xff" * 4096, q(b"\xc0\x0c"), q(b"\1a\xc0\x0c"), q(b"\x3f" + b"a" * 63 + b"\xc0\x0c"),
+       q(b"\x40" + b"a" * 64 + b"\0"), q(b"\4a\0b.\0"), q(b"\3\xff\xfe\xfd\4test\0"), q((b"\x3f" + b"a" * 63) * 3 + b"\x3d" + b"b" * 61 + b"\0"),
+       q((b"\x3f" + b"a" * 63) * 4 + b"\0"), q(b"\1*\4test\0"), q(b"\0", 255), q(b"\2\r\n\4test\0"), b"\x12\x34\1\0\xff\xff\xff\xff\xff\xff\xff\xff"]
+odd += [os.urandom(random.randrange(600)) for _ in range(300)]
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+u.connect(("127.0.0.1", 53))
+for m in odd:
+    u.send(m)
+for m in odd:
+    s = socket.create_connection(("127.0.0.1", 53), 5)
+    try:
+        s.sendall(struct.pack(">H", len(m)) + m)
+        s.settimeout(0.01)
+        s.recv(600)
+    except OSError:
+        pass
+    s.close()
+s = socket.create_connection(("127.0.0.1", 53), 5)
+one = q(b"\2db\4test\0")
+for b in struct.pack(">H", len(one)) + one:      # a byte at a time
+    s.sendall(bytes([b]))
+print("tcp rcode", s.recv(600)[5] & 15)
+print("still", socket.gethostbyname("db.test"))
+# The listening socket of the helper, asked for by itself.
+c = socket.socket(); c.settimeout(8)
+print("door", c.connect_ex(("127.0.0.1", 8445)))
+PY
+inside 0 "python3 odd.py"
+says "$WORK/out" '^tcp rcode 0$'
+says "$WORK/out" '^still 198.18.0.1$'
+says "$WORK/out" '^door 111$'
+refused network-dns '?255?254?253.test'
+refused network-outbound 127.0.0.1
+
 # Datagrams elsewhere than to the name server are on record, those too that no filter can see, and lead nowhere.
 cat >"$WORK/dir/udp.py" <<'PY'
 import socket
