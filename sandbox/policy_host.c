@@ -336,8 +336,8 @@ static int walk_dir(struct walk *w, int fd, unsigned int depth)
 	if (depth > MAX_DEPTH)
 		return err_set(w->err, ERR_LIMIT, 0, "'%s' is too deep to look through", w->path);
 	while (errno = 0, (e = readdir(d))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || e->d_type == DT_LNK)
+			continue;	/* a link is as readable as what it leads to */
 		if (walk_entry(w, dirfd(d), e->d_name, depth) < 0)
 			return -1;
 	}
