@@ -33,7 +33,7 @@ struct building {
 	struct buf filter[2];	/* FILTER_ALL, FILTER_SPARED */
 	int is_bare;
 	const struct bare_ports *ports;	/* bare only, as what follows */
-	struct bare_view view;		
+	struct bare_view view;
 	struct names unreadable;	/* the read rules, as the broker will have them */
 	int is_hiding;			/* something in view may not be read */
 };
