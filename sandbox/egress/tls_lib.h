@@ -41,7 +41,7 @@ struct err;
 	X(SSL_set_ex_data) X(SSL_set0_rbio) X(SSL_set0_wbio) X(SSL_set1_host) X(SSL_set_accept_state)	\
 	X(SSL_set_connect_state) X(SSL_get_fd) X(SSL_set_fd) X(SSL_set_hostflags) X(SSL_shutdown) X(SSL_use_PrivateKey)	\
 	X(SSL_use_certificate) X(SSL_write) X(TLS_client_method) X(TLS_server_method)			\
-	X(SSL_CTX_set_num_tickets) X(SSL_is_init_finished)
+	X(SSL_CTX_set_num_tickets) X(SSL_is_init_finished) X(SSL_get_session) X(SSL_SESSION_is_resumable)
 
 struct tls_lib {
 #define TLS_MEMBER(name) __typeof__(name) *name;

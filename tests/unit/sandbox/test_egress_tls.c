@@ -396,14 +396,26 @@ static void all_names_of_a_connection_must_agree(void **state)
 
 static void the_host_outside_must_have_its_own_certificate(void **state)
 {
-	char body[8192];
-	OWN(ssl) SSL *ssl = NULL;
+	struct mint *stranger = mint_new("test stranger", NULL);
+	struct host h;
+	const char *why;
 
 	(void)state;
-	show_certificate("evil.test");
-	ssl = connect_to("api.test");
-	assert_int_equal(ask(ssl, GET_V1("x-api-key: " PLACEHOLDER "\r\n"), body, sizeof(body)), 502);
-	assert_non_null(strstr(body, "has a certificate that is not trusted"));
+	assert_int_equal(host_parse("api.test", 8, &h, &why), 0);
+	for (int i = 0; i < 2; i++) {
+		OWN(ssl) SSL *ssl = NULL;
+		char body[8192];
+
+		show_certificate("evil.test");
+		if (i) {	/* the right name, by an authority that nobody here believes */
+			assert_int_equal(L.SSL_CTX_use_certificate(server_ctx, mint_leaf(stranger, &h)), 1);
+			assert_int_equal(L.SSL_CTX_use_PrivateKey(server_ctx, mint_leaf_key(stranger)), 1);
+		}
+		ssl = connect_to("api.test");
+		assert_int_equal(ask(ssl, GET_V1("x-api-key: " PLACEHOLDER "\r\n"), body, sizeof(body)), 502);
+		assert_non_null(strstr(body, "has a certificate that is not trusted"));
+	}
+	mint_free(stranger);
 	show_certificate("api.test");
 	expect_silence(&proxy);
 }
@@ -440,6 +452,140 @@ static void an_upgraded_connection_carries_bytes_both_ways(void **state)
 		assert_true(n > 0);
 		got += (size_t)n;
 	}
+}
+
+/* --- ill will --- */
+
+/* What two readers could take for two things is refused, and nothing of it reaches the host. */
+static void requests_that_can_be_read_in_two_ways_are_refused(void **state)
+{
+	static const struct { const char *request; int status; const char *told; } rows[] = {
+		{ "GET /v1/x HTTP/1.1\r\nHost: api.test\r\nHost: other.test\r\n\r\n", 400, NULL },
+		{ "GET /v1/x HTTP/1.1\r\nHost: api.test\r\nHost: api.test\r\n\r\n", 400, NULL },
+		{ "GET /v1/x HTTP/1.1\r\n\r\n", 400, NULL },
+		{ "GET http://other.test/v1/x HTTP/1.1\r\nHost: api.test\r\n\r\n", 400, NULL },
+		{ "GET https://api.test/v1/x HTTP/1.1\r\nHost: api.test\r\n\r\n", 400, NULL },
+		{ "GET /v1/x HTTP/1.1\r\nHost: api.test:1\r\n\r\n", 421, "host-mismatch" },
+		{ "GET /v1/x HTTP/1.1\r\nHost: api.test@other.test\r\n\r\n", 400, "malformed-destination" },
+		{ "GET /v1/x HTTP/1.1\r\nHost: api.test, other.test\r\n\r\n", 400, "malformed-destination" },
+		{ "GET /v1/x HTTP/1.1\r\nHost: api.test other.test\r\n\r\n", 400, "malformed-destination" },
+		{ "POST /v1/messages HTTP/1.1\r\nHost: api.test\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, NULL },
+		{ "POST /v1/messages HTTP/1.1\r\nHost: api.test\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\nabcd", 400, NULL },
+		{ "POST /v1/messages HTTP/1.1\r\nHost: api.test\r\nContent-Length: +4\r\n\r\nabcd", 400, NULL },
+		{ "POST /v1/messages HTTP/1.1\r\nHost: api.test\r\nTransfer-Encoding: xchunked\r\n\r\n", 501, NULL },
+		{ "POST /v1/messages HTTP/1.1\r\nHost: api.test\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501, NULL },
+		{ "POST /v1/messages HTTP/1.0\r\nHost: api.test\r\nTransfer-Encoding: chunked\r\n\r\n", 400, NULL },
+		{ "GET /v1/x HTTP/1.1\r\nHost: api.test\r\nX: a\r\n b\r\n\r\n", 400, NULL },
+		{ "GET /v1/x HTTP/1.1\nHost: api.test\n\n", 400, NULL },
+		{ "GET /v1/x HTTP/1.1\r\nHost: api.test\nX: y\r\n\r\n", 400, NULL },
+		{ "GET /v1/x HTTP/1.1\r\nHost : api.test\r\n\r\n", 400, NULL },
+		{ "GET /v1/x HTTP/1.1\r\nHost: api.test\r\nX\x01: y\r\n\r\n", 400, NULL },
+		{ "GET /v1/x y HTTP/1.1\r\nHost: api.test\r\n\r\n", 400, NULL },
+		{ "GET /v1/x#y HTTP/1.1\r\nHost: api.test\r\n\r\n", 400, NULL },
+		{ "GET /v1/x HTTP/2.0\r\nHost: api.test\r\n\r\n", 505, NULL },
+		{ "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, NULL },
+		{ "CONNECT other.test:443 HTTP/1.1\r\nHost: other.test:443\r\n\r\n", 405, NULL },
+		{ "TRACE /v1/x HTTP/1.1\r\nHost: api.test\r\n\r\n", 405, NULL },
+	};
+	int before = server_accepted(&tls_server_);
+	char target[64];
+
+	(void)state;
+	snprintf(target, sizeof(target), "api.test:%u", tls_server_.port);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		OWN(ssl) SSL *ssl = connect_to("api.test");
+		char body[8192];
+		int status = ask(ssl, rows[i].request, body, sizeof(body));
+
+		if (status != rows[i].status)
+			fail_msg("%d for %s", status, rows[i].request);
+		/* Whoever asks to be somebody else is on record; who stammers is not. */
+		if (rows[i].told)
+			expect_violation(&proxy, target, rows[i].told, "https");
+	}
+	expect_silence(&proxy);
+	assert_int_equal(server_accepted(&tls_server_), before);
+}
+
+static void a_change_to_cleartext_http2_is_not_passed_on(void **state)
+{
+	char body[8192];
+	OWN(ssl) SSL *ssl = connect_to("api.test");
+
+	(void)state;
+	assert_int_equal(ask(ssl, GET_V1("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"),
+			     body, sizeof(body)), 200);
+	assert_null(strcasestr(body, "upgrade"));
+	assert_null(strcasestr(body, "settings"));
+	expect_silence(&proxy);
+}
+
+/* A name with its dot, in capitals, or none at all is the host's; an address or another is not. */
+static void tls_may_ask_for_the_host_in_any_spelling(void **state)
+{
+	static const struct { const char *name; int is_good; } rows[] = {
+		{ "api.test", 1 }, { "API.Test", 1 }, { "api.test.", 1 }, { "", 1 },
+		{ "other.test", 0 }, { "127.0.0.1", 0 }, { "x.api.test", 0 },
+	};
+	char target[64];
+
+	(void)state;
+	snprintf(target, sizeof(target), "api.test:%u", tls_server_.port);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		OWN(ssl) SSL *ssl = tls_over(client_ctx, tunnel_to("api.test", tls_server_.port));
+
+		L.SSL_set_connect_state(ssl);
+		if (rows[i].name[0])
+			L.SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+				   (void *)(uintptr_t)rows[i].name);
+		if ((L.SSL_do_handshake(ssl) == 1) != rows[i].is_good)
+			fail_msg("'%s'", rows[i].name);
+		if (!rows[i].is_good)
+			expect_violation(&proxy, target, "host-mismatch", "https");
+	}
+}
+
+static void old_versions_of_tls_are_refused_and_sessions_are_not_resumed(void **state)
+{
+	static const struct { long version; int is_good; } rows[] = {
+		{ TLS1_VERSION, 0 }, { TLS1_1_VERSION, 0 }, { TLS1_2_VERSION, 1 }, { TLS1_3_VERSION, 1 },
+	};
+	char body[8192];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		OWN(ssl) SSL *ssl = tls_over(client_ctx, tunnel_to("api.test", tls_server_.port));
+
+		L.SSL_set_connect_state(ssl);
+		L.SSL_ctrl(ssl, SSL_CTRL_SET_MIN_PROTO_VERSION, rows[i].version, NULL);
+		L.SSL_ctrl(ssl, SSL_CTRL_SET_MAX_PROTO_VERSION, rows[i].version, NULL);
+		assert_int_equal(L.SSL_do_handshake(ssl) == 1, rows[i].is_good);
+		if (!rows[i].is_good)
+			continue;
+		assert_int_equal(ask(ssl, GET_V1(""), body, sizeof(body)), 200);
+		/* Nothing to come back with: neither to this host nor, without its name, to another. */
+		assert_int_equal(L.SSL_SESSION_is_resumable(L.SSL_get_session(ssl)), 0);
+	}
+	expect_silence(&proxy);
+}
+
+/* More hosts than are kept: the first are forgotten and made anew. */
+static void certificates_are_kept_for_a_bounded_number_of_hosts(void **state)
+{
+	struct host h;
+	const char *why;
+
+	(void)state;
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < MINT_LEAVES_KEPT + 40; i++) {
+			char name[32];
+			int n = snprintf(name, sizeof(name), "h%d.test", i);
+
+			assert_int_equal(host_parse(name, (size_t)n, &h, &why), 0);
+			assert_non_null(mint_leaf(root, &h));
+		}
+	}
+	show_certificate("api.test");
 }
 
 static void many_connections_at_once_get_their_answers(void **state)
@@ -485,6 +631,11 @@ int main(void)
 		cmocka_unit_test(the_host_outside_must_have_its_own_certificate),
 		cmocka_unit_test(what_is_neither_tls_nor_http_is_refused_to_such_a_host),
 		cmocka_unit_test(an_upgraded_connection_carries_bytes_both_ways),
+		cmocka_unit_test(requests_that_can_be_read_in_two_ways_are_refused),
+		cmocka_unit_test(a_change_to_cleartext_http2_is_not_passed_on),
+		cmocka_unit_test(tls_may_ask_for_the_host_in_any_spelling),
+		cmocka_unit_test(old_versions_of_tls_are_refused_and_sessions_are_not_resumed),
+		cmocka_unit_test(certificates_are_kept_for_a_bounded_number_of_hosts),
 		cmocka_unit_test(many_connections_at_once_get_their_answers),
 		cmocka_unit_test(only_certificates_are_taken_from_a_file_of_trust),
 	};
