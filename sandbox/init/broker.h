@@ -101,6 +101,8 @@ int target_umask(const struct request *r, mode_t *ret);
 void target_umask_changes(const struct request *r);
 /* target_ids() - thread group as we count, and both ids as the command counts */
 int target_ids(const struct request *r, pid_t *ret_tgid, pid_t *ret_inner_tgid, pid_t *ret_inner_tid);
+/* target_tgid() - its thread group alone, as we count; cheaper. -1 and errno */
+pid_t target_tgid(const struct request *r);
 /* target_is_ours() - 1 if @pid, as we count, descends from us; without namespaces that is the run */
 int target_is_ours(const struct broker *b, pid_t pid);
 /* target_fd_flags() - the O_* flags of its descriptor @fd, or -1 */

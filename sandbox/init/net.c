@@ -364,10 +364,10 @@ struct answer net_connect(const struct request *r, const void *addr, size_t len)
 		return answer_errno(errno);
 	if (getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &type_len) < 0) {
 		a = answer_errno(errno);
-	} else if (net_is_loopback(&d)) {	/* the helper: the kernel connects, we only name the caller */
+	} else if (net_is_loopback(&d)) {	/* the helper, which is to know the caller */
 		if (type == SOCK_STREAM || d.port == DNS_PORT)
 			net_tell_caller(r, sock, &d, 0);
-		a = answer_continue();
+		a = net_connect_to(r, sock, addr, (socklen_t)len);
 	} else {
 		a = type == SOCK_STREAM ? connect_stream(r, sock, &d) : connect_datagram(r, sock, &d);
 	}

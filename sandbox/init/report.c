@@ -132,13 +132,11 @@ struct answer refuse(const struct request *r, enum file_action action, const str
 {
 	char msg[MSG_MAX], comm[64], exe[1024];
 	struct msg_violation m = { .type = MSG_VIOLATION, .action = action, .nr = r->n->data.nr, .count = 1 };
-	pid_t tgid = 0, inner_tgid, inner_tid;
+	pid_t tgid = target_tgid(r);
 	size_t len = sizeof(m);
 
 	program(r, comm, exe);
-	if (target_ids(r, &tgid, &inner_tgid, &inner_tid) < 0)
-		tgid = r->tid;
-	m.pid = tgid;
+	m.pid = tgid < 0 ? r->tid : tgid;
 	len = put_text(msg, len, r->given ? r->given : "", PATH_MAX - 1);
 	len = put_text(msg, len, p ? p->path : "", PATH_MAX - 1);
 	len = put_text(msg, len, rule ? rule : "", 1023);
@@ -172,12 +170,11 @@ void report_lost(struct broker *b, unsigned long n, const char *rule)
 
 void report_caller(const struct request *r, struct msg_caller *m)
 {
-	pid_t tgid = r->tid, inner_tgid, inner_tid;
+	pid_t tgid = target_tgid(r);
 	char comm[64], exe[1024];
 
 	program(r, comm, exe);
-	target_ids(r, &tgid, &inner_tgid, &inner_tid);
-	m->pid = tgid;
+	m->pid = tgid < 0 ? r->tid : tgid;
 	memcpy(m->comm, comm, strnlen(comm, sizeof(m->comm) - 1));
 	memcpy(m->exe, exe, strnlen(exe, sizeof(m->exe) - 1));
 	pthread_mutex_lock(&r->b->ctl_lock);

@@ -253,12 +253,22 @@ int target_fd_flags(const struct request *r, int fd)
 	return at ? (int)strtoul(at + 7, NULL, 8) : -1;
 }
 
-int target_take_fd(const struct request *r, int fd)
+pid_t target_tgid(const struct request *r)
 {
 	pid_t tgid, inner_tgid, inner_tid;
+
+	/* Most threads are their group's first, and this says so without a line of /proc. */
+	if (!syscall(SYS_tgkill, r->tid, r->tid, 0) || errno == EPERM)
+		return r->tid;
+	return target_ids(r, &tgid, &inner_tgid, &inner_tid) < 0 ? -1 : tgid;
+}
+
+int target_take_fd(const struct request *r, int fd)
+{
+	pid_t tgid = target_tgid(r);
 	int pidfd, got, saved;
 
-	if (target_ids(r, &tgid, &inner_tgid, &inner_tid) < 0)
+	if (tgid < 0)
 		return -1;
 	pidfd = (int)syscall(SYS_pidfd_open, tgid, 0);
 	if (pidfd < 0)
