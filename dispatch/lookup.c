@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "dispatch/lookup.h"
 #include "dispatch/place.h"
+#include "sandbox/names.h"
 
 #define MAX_PATH_FILE 65536
 
@@ -85,6 +86,75 @@ int lookup_binds(const struct strv *paths, const struct place *place, const char
 		l.bind[l.n] = (struct plan_bind){ l.words.v[2 * l.n], l.words.v[2 * l.n + 1] };
 	*ret = l;
 	l = (struct bind_list){ 0 };
+	return 0;
+}
+
+int lookup_sockets(const struct strv *paths, const struct place *place, struct bind_list *ret, struct err *err)
+{
+	OWN(bind_list) struct bind_list l = { 0 };
+	struct stat st;
+
+	if (lookup_binds(paths, place, "--allow-unix-socket", &l, err) < 0)
+		return -1;
+	for (size_t i = 0; i < l.n; i++) {
+		if (stat(l.bind[i].host, &st) < 0)
+			return err_set(err, ERR_NOTFOUND, errno, "cannot show '%s' by --allow-unix-socket", paths->v[i]);
+		if (!S_ISSOCK(st.st_mode))
+			return err_set(err, ERR_INPUT, 0, "'%s' is not a socket, so --allow-unix-socket is no use for it",
+				       paths->v[i]);
+	}
+	*ret = l;
+	l = (struct bind_list){ 0 };
+	return 0;
+}
+
+/* --- devices --- */
+
+/* Memory, disks, terminals, keyboards, and what is the sandbox's own: never a run's. */
+static const char *const closed_devices[] = {
+	"/dev/mem", "/dev/kmem", "/dev/port", "/dev/kmsg", "/dev/tty*", "/dev/console", "/dev/pts", "/dev/ptmx",
+	"/dev/vcs*", "/dev/hvc*", "/dev/uinput", "/dev/uhid", "/dev/input", "/dev/hidraw*", "/dev/shm", "/dev/mqueue",
+	"/dev/fd", "/dev/std*", "/dev/block", "/dev/disk", "/dev/mapper", "/dev/loop*", "/dev/cuse", "/dev/fuse",
+	"/dev/btrfs-control", "/dev/autofs", "/dev/userfaultfd", "/dev/vhost*", "/dev/vfio", "/dev/cpu", "/dev/bus",
+	"/dev/char", "/dev/watchdog*", "/dev/rtc*", "/dev/snapshot", "/dev/tpm*",
+};
+
+static int is_closed_device(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_LEN(closed_devices); i++) {
+		size_t n = strcspn(path + strlen("/dev/"), "/") + strlen("/dev/");
+		const char *rule = closed_devices[i];
+
+		if (names_glob(rule, strlen(rule), path, n, 0))
+			return 1;
+	}
+	return 0;
+}
+
+static int check_device(const char *path, struct err *err)
+{
+	OWN(mem) char *real = realpath(path, NULL);
+	struct stat st;
+
+	if (strncmp(path, "/dev/", 5) || !path_is_clean(path))
+		return err_set(err, ERR_INPUT, 0, "'%s' is not a path below /dev, so --device is no use for it", path);
+	if (is_closed_device(path))
+		return err_set(err, ERR_POLICY, 0, "may not show '%s' by --device: it opens more of the machine than a run may have",
+			       path);
+	if (!real || stat(real, &st) < 0)
+		return err_set(err, ERR_NOTFOUND, errno, "cannot show '%s' by --device", path);
+	if (strcmp(real, path))
+		return err_set(err, ERR_INPUT, 0, "'%s' leads to '%s': name that one for --device", path, real);
+	return S_ISCHR(st.st_mode) || S_ISDIR(st.st_mode) ? 0 :
+		err_set(err, ERR_POLICY, 0, "may not show '%s' by --device: it is neither a character device nor a directory",
+			path);
+}
+
+int lookup_devices(const struct strv *paths, struct err *err)
+{
+	for (size_t i = 0; i < paths->n; i++)
+		if (check_device(paths->v[i], err) < 0)
+			return -1;
 	return 0;
 }
 

@@ -39,6 +39,12 @@ struct bind_list {
 int lookup_binds(const struct strv *paths, const struct place *place, const char *option,
 		 struct bind_list *ret, struct err *err);
 
+/* lookup_sockets() - the same for --allow-unix-socket: each has to be a socket now */
+int lookup_sockets(const struct strv *paths, const struct place *place, struct bind_list *ret, struct err *err);
+
+/* lookup_devices() - is each a device, or a directory, below /dev, and none that opens the machine? */
+int lookup_devices(const struct strv *paths, struct err *err);
+
 void bind_list_done(struct bind_list *l);
 
 /**

@@ -148,6 +148,10 @@ static int check_asked(const struct plan_facts *f, struct err *err)
 	for (size_t i = 0; i < f->request->allow_read.n; i++)
 		if (check_allow_read(f, f->request->allow_read.v[i], err) < 0)
 			return -1;
+	for (size_t i = 0; i < f->n_sockets; i++)
+		if (check_hidden(f, &f->sockets[i], "--allow-unix-socket", err) < 0 ||
+		    check_guest(f, &f->sockets[i], "--allow-unix-socket", err) < 0)
+			return -1;
 	for (size_t i = 0; i < f->n_reads; i++)
 		if (check_hidden(f, &f->reads[i], "--read", err) < 0 ||
 		    check_guest(f, &f->reads[i], "--read", err) < 0)
@@ -176,6 +180,15 @@ static int add_pairs(struct sandbox_spec *spec, const struct plan_bind *b, size_
 		if (spec_add_bind(spec, b[i].host, b[i].guest, read_only) < 0)
 			return -1;
 	return 0;
+}
+
+/* A socket is shown at its place, and may be connected to there. */
+static int add_sockets(const struct plan_facts *f, struct sandbox_spec *spec)
+{
+	for (size_t i = 0; i < f->n_sockets; i++)
+		if (strv_add(&spec->allow_unix_sockets, f->sockets[i].guest) < 0)
+			return -1;
+	return add_pairs(spec, f->sockets, f->n_sockets, 1);
 }
 
 static int by_guest(const void *a, const void *b)
@@ -241,6 +254,7 @@ static int add_binds(const struct plan_facts *f, struct sandbox_spec *spec)
 	if (spec_add_bind(spec, f->run_home, home_of(f), 0) < 0 || add_same(f, f->tool_roots, spec) < 0 ||
 	    (f->seam && add_same(f, &f->seam->roots, spec) < 0) ||
 	    add_pairs(spec, f->reads, f->n_reads, 1) < 0 || add_pairs(spec, f->writes, f->n_writes, 0) < 0 ||
+	    add_sockets(f, spec) < 0 || strv_copy(&spec->devices, &f->request->device) < 0 ||
 	    add_objects(f, spec) < 0 || spec_add_bind(spec, f->workspace, tree_of(f), read_only) < 0)
 		return -1;
 	if (add_gitdir(f, read_only, spec) < 0)
@@ -326,7 +340,8 @@ static int add_read_denials(const struct plan_facts *f, struct sandbox_spec *spe
 	if (add_rules(f, &f->request->deny_read, &spec->deny_read) < 0 ||
 	    add_rules(f, &f->request->allow_read, &spec->allow_read) < 0)
 		return -1;
-	return add_consent(f->reads, f->n_reads, spec) < 0 ? -1 : add_consent(f->writes, f->n_writes, spec);
+	return add_consent(f->reads, f->n_reads, spec) < 0 || add_consent(f->sockets, f->n_sockets, spec) < 0 ?
+		-1 : add_consent(f->writes, f->n_writes, spec);
 }
 
 /* In place, the original is the workspace, and what was asked for by name. */

@@ -55,6 +55,8 @@ struct plan_facts {
 	size_t n_reads;
 	const struct plan_bind *writes;	/* --write, resolved */
 	size_t n_writes;
+	const struct plan_bind *sockets;	/* --allow-unix-socket, resolved */
+	size_t n_sockets;
 	const struct strv *tool_roots;	/* read-only at the same path */
 	const struct strv *tool_masks;	/* in them, not to be read */
 	const struct strv *allow, *deny;	/* domain rules beside the request's; NULL: none */

@@ -46,6 +46,8 @@ struct run_request {
 	struct strv deny_domain;
 	struct strv read;
 	struct strv write;
+	struct strv unix_socket;
+	struct strv device;
 	struct strv deny_read;
 	struct strv allow_read;
 	struct strv deny_write;

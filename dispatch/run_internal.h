@@ -51,6 +51,7 @@ struct run {
 	struct desk desk;
 	struct repo repo;
 	struct bind_list reads, writes;	/* --read and --write, resolved */
+	struct bind_list sockets;	/* --allow-unix-socket */
 	char *hosts;			/* --hosts, absolute; NULL: none */
 	struct strv originals;		/* checkouts no run may write */
 	struct user_config config;

@@ -56,6 +56,7 @@ int run_find_host(struct run *run, struct err *err)
 	if (repo_find(req->repo ? req->repo : place->cwd, &run->repo, err) < 0 || check_place(run, err) < 0 ||
 	    lookup_binds(&req->read, place, "--read", &run->reads, err) < 0 ||
 	    lookup_binds(&req->write, place, "--write", &run->writes, err) < 0 ||
+	    lookup_sockets(&req->unix_socket, place, &run->sockets, err) < 0 || lookup_devices(&req->device, err) < 0 ||
 	    user_config_load(place, &run->config, err) < 0 || find_hosts(run, err) < 0 || originals_list(place, &run->originals, err) < 0)
 		return -1;
 	if (strv_has(&run->originals, run->repo.root))
@@ -68,6 +69,7 @@ void run_forget_host(struct run *run)
 	repo_done(&run->repo);
 	bind_list_done(&run->reads);
 	bind_list_done(&run->writes);
+	bind_list_done(&run->sockets);
 	strv_done(&run->originals);
 	free(run->hosts);
 	free(run->program);

@@ -184,6 +184,8 @@ static void add_system(struct args *a)
 			a->failed = 1;
 	}
 	add2(a, "--dev", "/dev");
+	for (size_t i = 0; i < a->spec->devices.n; i++)
+		add3(a, "--dev-bind", a->spec->devices.v[i], a->spec->devices.v[i]);
 	add2(a, "--proc", "/proc");
 	add_private(a, "/dev/shm");
 	add_private(a, "/tmp");

@@ -164,6 +164,8 @@ static void add_bare_zones(struct building *b, const struct run_params *p)
 		add_seen(b, ZONE_READ, b->view.system.v[i], "read-only outside the workspace", 1);
 	for (size_t i = 0; i < b->view.devices.n; i++)
 		add_zone(b, ZONE_DEV, b->view.devices.v[i], "/dev", 0);
+	for (size_t i = 0; i < p->spec->devices.n; i++)
+		add_zone(b, ZONE_DEV, p->spec->devices.v[i], "/dev", 0);
 	add_zone(b, ZONE_NATIVE, b->view.tmp, "private", 0);
 	for (size_t i = 0; i < p->spec->n_binds; i++) {
 		const struct bind_mount *m = &p->spec->binds[i];
@@ -391,6 +393,9 @@ static unsigned int call_flags(const struct building *b, const struct run_params
 	for (size_t i = 0; i < p->spec->n_binds; i++) {
 		const struct bind_mount *m = &p->spec->binds[i];
 
+		/* That socket is open to the run anyhow. */
+		if (strv_has(&p->spec->allow_unix_sockets, m->guest_path))
+			continue;
 		if (!path_under(m->host_path, p->run_dir) && !path_under(m->guest_path, "/run/agate") &&
 		    (spec_bind_is_writable(p->spec, m) || !p->spec->guest_home ||
 		     !path_under(m->guest_path, p->spec->guest_home)))

@@ -25,6 +25,7 @@ enum list_kind {
 	LIST_GLOBS,	/* a set of paths and globs */
 	LIST_RULES,	/* globs with exceptions: the last match wins, so order counts */
 	LIST_PORTS,	/* a set, checked as a whole; not printed when it is empty, as it mostly is */
+	LIST_DEVICES,	/* the same, of paths */
 };
 
 static const struct list {
@@ -43,6 +44,7 @@ static const struct list {
 	{ "allowRead", offsetof(struct sandbox_spec, allow_read), LIST_GLOBS, 0 },
 	{ "denyWrite", offsetof(struct sandbox_spec, deny_write), LIST_RULES, 1 },
 	{ "allowUnixSockets", offsetof(struct sandbox_spec, allow_unix_sockets), LIST_PATHS, 0 },
+	{ "devices", offsetof(struct sandbox_spec, devices), LIST_DEVICES, 0 },
 	{ "publish", offsetof(struct sandbox_spec, publish), LIST_PORTS, 0 },
 	{ "hostPorts", offsetof(struct sandbox_spec, host_ports), LIST_PORTS, 0 },
 };
@@ -76,7 +78,7 @@ static const struct number {
 static const char *const known_fields[] = {
 	"sessionId", "workspaceId", "agentId", "bindMounts", "networkEnabled", "egressAllowlist",
 	"deniedDomains", "guestWorkdir", "guestHome", "mode", "protectedPaths", "runnerStateDirs",
-	"execGrantRoots", "denyRead", "allowRead", "denyWrite", "allowUnixSockets", "publish",
+	"execGrantRoots", "denyRead", "allowRead", "denyWrite", "allowUnixSockets", "devices", "publish",
 	"hostPorts", "limits", NULL
 };
 static const char *const known_bind_fields[] = { "hostPath", "guestPath", "readOnly", NULL };
@@ -246,6 +248,7 @@ static int check_entry(const struct list *l, const char *entry, struct err *err)
 			return err_set(err, ERR_INPUT, 0, "%s has an empty entry", l->key);
 		return check_text(l->key, entry, err);
 	case LIST_PATHS:
+	case LIST_DEVICES:
 		return check_path(l->key, entry, err);
 	case LIST_GLOBS:
 		return check_rule(l->key, entry, 0, err);
@@ -346,6 +349,14 @@ static int check_limits(const struct spec_limits *limits, struct err *err)
 	return 0;
 }
 
+static int check_devices(const struct sandbox_spec *spec, struct err *err)
+{
+	for (size_t i = 0; i < spec->devices.n; i++)
+		if (strncmp(spec->devices.v[i], "/dev/", 5))
+			return err_set(err, ERR_INPUT, 0, "devices: '%s' is not below /dev", spec->devices.v[i]);
+	return 0;
+}
+
 int spec_check(const struct sandbox_spec *spec, struct err *err)
 {
 	if ((unsigned int)spec->mode >= MODE_NUM)
@@ -353,7 +364,7 @@ int spec_check(const struct sandbox_spec *spec, struct err *err)
 	if (check_limits(&spec->limits, err) < 0 || check_words(spec, err) < 0 || check_lists(spec, err) < 0 ||
 	    ports_check(&spec->publish, &spec->host_ports, err) < 0)
 		return -1;
-	return check_binds(spec, err);
+	return check_devices(spec, err) < 0 ? -1 : check_binds(spec, err);
 }
 
 /* --- reading --- */
@@ -507,7 +518,7 @@ static int add_list(struct json *to, const struct list *l, const struct strv *sv
 {
 	OWN(strv) struct strv out = { 0 };
 
-	if (l->kind == LIST_PORTS && !sv->n)
+	if ((l->kind == LIST_PORTS || l->kind == LIST_DEVICES) && !sv->n)
 		return 0;
 	if (l->kind == LIST_RULES) {
 		if (keep_last(sv, &out) < 0)

@@ -53,7 +53,8 @@ struct sandbox_spec {
 	struct strv deny_read;		/* literals and globs */
 	struct strv allow_read;		/* beats an equal deny_read */
 	struct strv deny_write;		/* rules in sandbox/names.h's language; order counts: the last match wins */
-	struct strv allow_unix_sockets;
+	struct strv allow_unix_sockets;	/* as seen inside; a bind brings each into view */
+	struct strv devices;		/* below /dev, shown as they are; "devices" */
 	struct strv publish;		/* servers inside, as sandbox/egress/ports.h writes them */
 	struct strv host_ports;		/* ports of the host's loopback for the run, the same */
 	struct spec_limits limits;

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -164,12 +166,65 @@ static void a_list_of_originals_that_cannot_be_read_is_an_error(void **state)
 	tear_down(&w);
 }
 
+static void devices_that_open_the_machine_are_nobodys(void **state)
+{
+	static const struct { const char *path; enum err_code code; } table[] = {
+		{ "/dev/null", ERR_NONE }, { "/dev/full", ERR_NONE }, { "/dev/zero", ERR_NONE },
+		{ "/dev/mem", ERR_POLICY }, { "/dev/kmsg", ERR_POLICY }, { "/dev/tty", ERR_POLICY },
+		{ "/dev/tty0", ERR_POLICY }, { "/dev/ttyS0", ERR_POLICY }, { "/dev/pts", ERR_POLICY },
+		{ "/dev/pts/0", ERR_POLICY }, { "/dev/ptmx", ERR_POLICY }, { "/dev/shm", ERR_POLICY },
+		{ "/dev/input/event0", ERR_POLICY }, { "/dev/loop0", ERR_POLICY }, { "/dev/stdin", ERR_POLICY },
+		{ "/dev/fd/0", ERR_POLICY }, { "/dev/bus/usb", ERR_POLICY }, { "/dev/vhost-net", ERR_POLICY },
+		{ "/dev/not-there", ERR_NOTFOUND }, { "/dev", ERR_INPUT }, { "/dev/", ERR_INPUT }, { "/dev//null", ERR_INPUT },
+		{ "/dev/../etc/passwd", ERR_INPUT }, { "/etc/passwd", ERR_INPUT }, { "null", ERR_INPUT }, { "", ERR_INPUT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct strv one = { 0 };
+		struct err err = { 0 };
+
+		strv_add(&one, table[i].path);
+		if ((lookup_devices(&one, &err) < 0) != (table[i].code != ERR_NONE) || err.code != table[i].code)
+			fail_msg("'%s': %d, %s", table[i].path, err.code, err.msg);
+		strv_done(&one);
+	}
+}
+
+static void only_a_socket_is_opened_as_one(void **state)
+{
+	struct world w;
+	struct bind_list l = { 0 };
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	struct strv one = { 0 };
+	struct err err = { 0 };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	set_up(&w);
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", at(&w, "sock"));
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	strv_add(&one, a.sun_path);
+	assert_int_equal(lookup_sockets(&one, &w.place, &l, &err), 0);
+	assert_int_equal(l.n, 1);
+	bind_list_done(&l);
+	strv_add(&one, at(&w, "bin/tool"));
+	assert_int_equal(lookup_sockets(&one, &w.place, &l, &err), -1);
+	assert_int_equal(err.code, ERR_INPUT);
+	close(fd);
+	unlink(a.sun_path);
+	strv_done(&one);
+	tear_down(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_program_is_found_as_execvp_would),
 		cmocka_unit_test(a_bind_shows_what_a_link_means_where_it_was_asked_for),
 		cmocka_unit_test(a_bind_of_what_is_not_there_is_refused_by_the_word_given),
+		cmocka_unit_test(devices_that_open_the_machine_are_nobodys),
+		cmocka_unit_test(only_a_socket_is_opened_as_one),
 		cmocka_unit_test(originals_are_remembered_while_they_exist),
 		cmocka_unit_test(a_list_of_originals_that_cannot_be_read_is_an_error),
 	};
