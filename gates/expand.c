@@ -118,7 +118,7 @@ struct field {
 	struct bytes text;
 	struct arg arg;		/* flags so far */
 	bool has_any;		/* something, if only quotes, is there */
-	bool all_number;
+	bool all_number, lacks_numbers;
 	bool has_bracket;	/* an unquoted "[" so far */
 	bool splits;		/* fields may be ended by blanks in values */
 };
@@ -128,7 +128,7 @@ static void field_start(struct field *f, const struct word *w)
 	f->text = (struct bytes){ 0 };
 	f->arg = (struct arg){ .is_known = true, .start = w->start, .end = w->end };
 	f->has_any = f->has_bracket = false;
-	f->all_number = true;
+	f->all_number = f->lacks_numbers = true;
 }
 
 static void field_end(struct field *f)
@@ -140,6 +140,7 @@ static void field_end(struct field *f)
 	a->text = f->text.s ? f->text.s : "";
 	if (!a->is_known) {
 		a->is_number = f->all_number;
+		a->lacks_numbers = f->lacks_numbers;
 		if (a->text[0] != PLACE_HOLE)
 			a->is_operand = a->text[0] != '-';
 		a->is_operand |= a->is_number;
@@ -180,6 +181,7 @@ static void add_unknown(struct field *f, enum value_kind kind, bool is_quoted)
 	f->arg.is_fetched |= kind == VALUE_UNKNOWN || kind == VALUE_NETWORK;
 	f->arg.is_network |= kind == VALUE_NETWORK;
 	f->all_number &= kind == VALUE_NUMBER;
+	f->lacks_numbers &= kind == VALUE_NUMBER;
 	if (!is_quoted && kind != VALUE_NUMBER)
 		f->arg.may_split = true;
 }

@@ -89,6 +89,22 @@ bool arg_is(const struct arg *a, const char *s)
 	return a->is_known && !strcmp(a->text, s);
 }
 
+struct arg arg_filled(struct judge *j, const struct arg *a)
+{
+	struct arg ret = *a;
+	char *text;
+
+	if (a->is_known || !a->lacks_numbers || a->may_split || a->is_glob)
+		return ret;
+	text = arena_dup(j->arena, a->text, strlen(a->text));
+	for (char *p = text; *p; p++)
+		if (*p == PLACE_HOLE)
+			*p = '1';
+	ret.text = text;
+	ret.is_known = true;
+	return ret;
+}
+
 /* --- findings --- */
 
 static bool is_repeat(const struct judge *j, const struct finding *f)

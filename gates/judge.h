@@ -5,7 +5,7 @@
  *	expand.c	words become arguments: variables, braces, "~", globs
  *	braces.c	a{b,c} as the words it is
  *	arith.c		what arithmetic reads and sets
- *	output.c	what a substitution or a pipe will hold, where that can be told
+ *	output.c, output_kind.c	what a substitution or a pipe will hold, where that can be told
  *	env.c		variables that make programs do things
  *	run.c		an argument vector: wrappers, built-ins, functions, programs
  *	options.c	a program's own words, read by its table row
@@ -45,6 +45,7 @@ struct arg {
 	bool may_split;		/* could be none or several words */
 	bool is_operand;	/* not known, but cannot begin with '-' */
 	bool is_number;		/* not known, but digits */
+	bool lacks_numbers;	/* not known, but each part that is missing is a number */
 	bool is_fetched;	/* not known, and holds what a command printed or a file holds */
 	bool is_network;	/* the same, from another host; also <(curl ...) */
 	size_t start, end;
@@ -60,6 +61,9 @@ struct judge;
 void args_add(struct judge *j, struct args *to, struct arg a);
 struct arg arg_of(const char *text, const struct arg *at);	/* known text, placed at @at */
 struct args args_from(const struct args *of, size_t first);	/* the tail, shared */
+
+/* arg_filled() - its text with a number for each that is missing; as it is when more is missing */
+struct arg arg_filled(struct judge *j, const struct arg *a);
 
 /* arg_is() - 1 if it is known to be exactly @s */
 bool arg_is(const struct arg *a, const char *s);

@@ -291,8 +291,9 @@ static void use_punct(struct awk *w, const struct token *t)
 		use_file(w, USE_READ);
 }
 
-static void read_awk(struct judge *j, const char *who, const struct arg *program)
+static void read_awk(struct judge *j, const char *who, const struct arg *given)
 {
+	const struct arg filled = arg_filled(j, given), *program = &filled;
 	struct awk w = { .j = j, .who = who, .at = program, .s = program->text, .print_depth = -1 };
 
 	if (!program->is_known || strchr(program->text, PLACE_HOLE)) {

@@ -252,8 +252,9 @@ static bool one_command(struct sed *d, char c)
 	}
 }
 
-static void read_sed(struct judge *j, const char *who, const struct arg *script)
+static void read_sed(struct judge *j, const char *who, const struct arg *given)
 {
+	const struct arg filled = arg_filled(j, given), *script = &filled;
 	struct sed d = { .j = j, .who = who, .at = script, .s = script->text };
 
 	if (!script->is_known || strchr(script->text, PLACE_HOLE)) {

@@ -18,10 +18,22 @@ static void check_var_name(struct judge *j, const char *who, const struct arg *a
 		var_fetched(j, a->text, a);
 }
 
+/* A whole line of names into one variable: what it begins with is known. */
+static bool reads_name(const struct judge *j, const struct parsed *p)
+{
+	return !strcmp(p->who, "read") && j->sh.feed == FEED_PATHS && p->operands.n == 1 && p->operands.v[0].is_known &&
+		shell_is_name(p->operands.v[0].text, strlen(p->operands.v[0].text)) && !opt_has(p, "a n N u i");
+}
+
 static void check_names(struct judge *j, struct parsed *p)
 {
 	const struct opt *array = opt_find(p, "a");
 
+	if (reads_name(j, p)) {
+		var_fetched(j, p->operands.v[0].text, &p->operands.v[0]);
+		var_set(j, p->operands.v[0].text, VALUE_PATHS, "");
+		return;
+	}
 	if (array && array->has_value)
 		check_var_name(j, p->who, &array->value, true);
 	for (size_t i = 0; i < p->operands.n; i++)

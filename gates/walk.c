@@ -123,6 +123,28 @@ static void walk_loop(struct judge *j, const struct node *body)
 
 /* --- redirections --- */
 
+static void set_feed(struct judge *j, enum value_kind kind, const char *text)
+{
+	j->sh.feed_text = text;
+	if (kind == VALUE_KNOWN)
+		j->sh.feed = FEED_TEXT;
+	else if (kind == VALUE_NETWORK)
+		j->sh.feed = FEED_NETWORK;
+	else
+		j->sh.feed = kind == VALUE_PATHS || kind == VALUE_NUMBER ? FEED_PATHS : FEED_UNKNOWN;
+}
+
+/* "< <(cmd)": what cmd prints. */
+static void feed_from(struct judge *j, const struct redir *d)
+{
+	const struct part *p = d->target->parts;
+	const char *text = "";
+
+	j->sh.feed = FEED_UNKNOWN;
+	if ((d->fd == -1 || !d->fd) && p && !p->next && p->kind == PART_PROCESS && !p->is_output && p->script)
+		set_feed(j, output_after(j, p->script, VALUE_UNKNOWN, &text), text);
+}
+
 static void redirect_path(struct judge *j, const struct redir *d, const struct arg *target)
 {
 	bool is_read = d->kind == REDIR_IN;
@@ -134,7 +156,7 @@ static void redirect_path(struct judge *j, const struct redir *d, const struct a
 	}
 	judge_path(j, is_read ? "<" : ">", target, is_read ? USE_READ : USE_WRITE);
 	if (is_read)
-		j->sh.feed = FEED_UNKNOWN;
+		feed_from(j, d);
 }
 
 /* ">&1" copies a descriptor, ">&-" closes one, ">&file" writes. */
@@ -270,17 +292,6 @@ static void walk_list(struct judge *j, const struct node *n)
 	}
 	if (is_chain)
 		vars_maybe(j, chain);
-}
-
-static void set_feed(struct judge *j, enum value_kind kind, const char *text)
-{
-	j->sh.feed_text = text;
-	if (kind == VALUE_KNOWN)
-		j->sh.feed = FEED_TEXT;
-	else if (kind == VALUE_NETWORK)
-		j->sh.feed = FEED_NETWORK;
-	else
-		j->sh.feed = kind == VALUE_PATHS || kind == VALUE_NUMBER ? FEED_PATHS : FEED_UNKNOWN;
 }
 
 static void walk_pipe(struct judge *j, const struct node *n)
