@@ -10,6 +10,7 @@ static const char *const hop_fields[] = {
 	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
 	"Proxy-Authentication-Info", "TE", "Transfer-Encoding", "Content-Length", "Upgrade", "Host",
 	"HTTP2-Settings", "X-Proxy-Error",
+	"Alt-Svc",	/* the same host by another way, which there is none to from inside */
 };
 
 /* RFC 9110 6.5.1: what steers a message must stand in front of it. */

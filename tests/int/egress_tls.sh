@@ -14,7 +14,7 @@ cd "$WORK" || exit 1
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout root.key -out root.pem -days 2 \
 		-subj "/CN=test root" -addext basicConstraints=critical,CA:TRUE
 	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout host.key -out host.csr -subj "/CN=api.test"
-	echo "subjectAltName=DNS:api.test,DNS:other.test" >ext
+	echo "subjectAltName=DNS:api.test,DNS:other.test,DNS:opaque.test" >ext
 	openssl x509 -req -in host.csr -CA root.pem -CAkey root.key -CAcreateserial -days 2 -extfile ext -out host.pem
 } >openssl.log 2>&1 || fail "openssl: $(tail -n 3 openssl.log)"
 
@@ -53,12 +53,12 @@ server=$!
 at_end "kill $server 2>/dev/null"
 within 10 test -s port || fail "the test's own server did not start"
 port=$(cat port)
-echo "127.0.0.1 api.test other.test" >hosts
+echo "127.0.0.1 api.test other.test opaque.test" >hosts
 
 printf 'sk-real-key-from-a-file\n' >key
 chmod 600 key
 cat >config.json <<JSON
-{ "allowedDomains": ["api.test:$port", "other.test:$port"],
+{ "allowedDomains": ["api.test:$port", "other.test:$port", "opaque.test:$port"],
   "credentials": [
     { "name": "FILE_KEY", "hosts": ["api.test:$port"], "placeholder": "sk-", "from": {"file": "$WORK/key"} },
     { "name": "ENV_KEY", "hosts": ["api.test:$port"], "from": {"env": "REAL_ENV_KEY"} },
@@ -128,6 +128,20 @@ inside 0 "python3 -c 'import urllib.request as r; print(r.urlopen(\"https://api.
 for who in python system-file transparent socks node wget; do
 	says "$WORK/out" "^answer to /$who\$"
 done
+
+# A tunnel that is not looked into is for its own host all the same, whichever way it was made.
+inside 0 "ask='$get'
+	\$ask https://opaque.test:$port/opaque
+	for way in '' '--noproxy *' \"-x \$ALL_PROXY\"; do
+		\$ask \$way -k --connect-to fronted.test:$port:opaque.test:$port https://fronted.test:$port/hidden || echo refused with \$?
+		\$ask \$way -k --connect-to api.test:$port:opaque.test:$port https://api.test:$port/v1/hidden || echo refused with \$?
+	done"
+says "$WORK/out" '^answer to /opaque$'
+[ "$(grep -c '^refused with 35$' "$WORK/out")" = 6 ] || fail "another name was let through: $(cat "$WORK/out")"
+silent "$WORK/seen" hidden
+violations >"$WORK/violations"
+[ "$(grep -c 'TLS asks for .*fronted.test' "$WORK/violations")" -ge 1 ] || fail "fronting left no row"
+refused network-outbound "opaque.test:$port"
 
 # The key is in no process's arguments or environment, and in no file of the run.
 inside 0 "touch started; until [ -e stop ]; do sleep 0.1; done" --workspace in-place &
