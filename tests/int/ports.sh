@@ -42,6 +42,50 @@ reached() {
 	[ "$(curl -sS --max-time 5 "$1" 2>/dev/null)" = "$2" ]
 }
 
+cat >"$WORK/dir/ways.py" <<'PY'
+import os, socket, sys, urllib.parse
+port = int(sys.argv[1])
+reached = []
+
+def ask(s, words=b""):
+    s.settimeout(3)
+    s.sendall(words + b"GET /word HTTP/1.0\r\n\r\n")
+    data = b""
+    while True:
+        more = s.recv(4096)
+        if not more:
+            return data
+        data += more
+
+def attempt(what, connect):
+    try:
+        if b"from the host" in connect():
+            reached.append(what)
+    except OSError:
+        pass
+
+for family, host in [(socket.AF_INET, h) for h in ("127.0.0.1", "127.1.2.3", "0.0.0.0", "198.18.0.1", "198.18.255.254", "255.255.255.255")] + [
+        (socket.AF_INET6, h) for h in ("::1", "::", "::ffff:127.0.0.1", "::ffff:0.0.0.0", "fd00:a6a7::1", "::127.0.0.1", "64:ff9b::7f00:1")]:
+    for bound in (0, 1):
+        def direct():
+            s = socket.socket(family)
+            s.settimeout(3)
+            if bound:
+                s.bind(("::" if family == socket.AF_INET6 else "0.0.0.0", 0))
+            s.connect((host, port))
+            return ask(s)
+        attempt("%s %d" % (host, bound), direct)
+
+http = urllib.parse.urlsplit(os.environ["HTTP_PROXY"])
+import base64
+word = base64.b64encode(("%s:%s" % (http.username, http.password)).encode()).decode()
+auth = "Proxy-Authorization: Basic %s\r\n" % word if http.username else ""
+for host in ("localhost", "127.0.0.1", "[::1]", "127.1", "2130706433", "0x7f000001", "localhost.", "a.localhost", "[::ffff:127.0.0.1]", "0.0.0.0"):
+    for line in ("CONNECT %s:%d HTTP/1.1\r\nHost: x\r\n%s\r\n" % (host, port, auth),
+                 "GET http://%s:%d/word HTTP/1.1\r\nHost: %s:%d\r\nConnection: close\r\n%s\r\n" % (host, port, host, port, auth)):
+        attempt(line.split("\r")[0], lambda: ask(socket.create_connection((http.hostname, http.port), 3), line.encode()))
+print("reached:", ", ".join(reached) or "none")
+PY
 own=$(free_port)
 serve "$WORK/host" "$own"
 other=$(free_port)
@@ -104,6 +148,11 @@ for LAYOUT in "" 2; do
 	says "$WORK/out" 'no other'
 	says "$WORK/out" "\"type\":\"network.connection\",\"host\":\"localhost\",\"port\":$own,\"protocol\":\"host-port\""
 	says "$WORK/out" '"protocol":"host-port".*"comm":"python3"'
+	# However it is spelt, by whichever way: one port, and no other. The helper's own sockets are nobody's to use.
+	run 0 "$AGATE" run --host-port "$own" --allow-domain x.test -- python3 ways.py "$other"
+	says "$WORK/out" '^reached: none$'
+	refused network-outbound "localhost:$other"
+	refused network-outbound "127.0.0.1:$other"
 	# Through the proxy it is still no destination, and what would help is known.
 	run 0 "$AGATE" run --host-port "$own" -- bash -c "$get --noproxy '' http://localhost:$other/word; true"
 	refused network-outbound "localhost:$other"
