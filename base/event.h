@@ -37,7 +37,7 @@ struct violation {
 	const char *comm;	/* program name, 15 bytes, as the kernel knows it */
 	const char *exe;	/* its file inside the sandbox */
 	const char *command_id;	/* which command of the run; NULL: the first */
-	const char *raw;	/* the original line, if something told us in text */
+	const char *raw;	/* the command line of what was refused; or the line in which somebody told us */
 	int64_t pid;		/* as the host counts; 0 unknown */
 	int64_t count;		/* how often, at least 1 */
 };

@@ -19,6 +19,7 @@
 #include "base/own.h"
 #include "base/path.h"
 #include "dispatch/config.h"
+#include "dispatch/ignore.h"
 #include "dispatch/place.h"
 #include "runner/runner.h"
 #include "sandbox/egress/domain.h"
@@ -182,7 +183,7 @@ static int copy_members(struct user_config *c, struct err *err)
 int user_config_load(const struct place *place, struct user_config *ret, struct err *err)
 {
 	static const char *const known[] = { "allowedDomains", "deniedDomains", "credentials", "tlsTerminate", "routes",
-					     "parentProxy", "mitmProxy", "noProxy", NULL };
+					     "parentProxy", "mitmProxy", "noProxy", "ignoreViolations", NULL };
 	struct user_config c = { .looks_into_tls = 0 };
 	int must_be, r;
 	OWN(mem) char *path = find_path(place, &must_be);
@@ -200,7 +201,8 @@ int user_config_load(const struct place *place, struct user_config *ret, struct 
 	r = json_type(c.file) == JSON_OBJECT ? json_only(c.file, known, "config", err) : wrong(err, "an object is wanted");
 	if (!r && (read_domains(c.file, "allowedDomains", DOMAIN_ALLOW, &c.allow, err) < 0 ||
 		   read_domains(c.file, "deniedDomains", DOMAIN_DENY, &c.deny, err) < 0 ||
-		   check_credentials(json_get(c.file, "credentials"), &c.names, err) < 0 || copy_members(&c, err) < 0))
+		   check_credentials(json_get(c.file, "credentials"), &c.names, err) < 0 || copy_members(&c, err) < 0 ||
+		   ignore_check(json_get(c.file, "ignoreViolations"), err) < 0))
 		r = -1;
 	if (r < 0)
 		user_config_free(&c);

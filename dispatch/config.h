@@ -10,6 +10,7 @@
  *	  }...],
  *	  "tlsTerminate": {...}, "routes": [...],	sandbox/egress/tls_config.h
  *	  "parentProxy": {...}, "mitmProxy": [...], "noProxy": [...] }	sandbox/egress/chain.h
+ *	also "ignoreViolations": {...}	dispatch/ignore.h
  *
  * Nothing must be there; unknown members are an error, and so is a file that
  * somebody else can write. The secrets are read here, kept in locked pages

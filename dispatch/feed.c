@@ -14,6 +14,8 @@
 #include "db/events.h"
 #include "dispatch/desk.h"
 #include "dispatch/feed.h"
+#include "dispatch/ignore.h"
+#include "gates/redact.h"
 
 #define FLUSH_MS 50
 #define HELD_MAX 65536		/* bytes of output in one event */
@@ -255,6 +257,10 @@ static void remember(struct feed *f, const struct violation *v)
 	struct kept *r;
 
 	f->refusals_total += v->count > 0 ? v->count : 1;
+	if (ignore_match(f->ignored, v)) {
+		f->refusals_ignored += v->count > 0 ? v->count : 1;
+		return;
+	}
 	for (size_t i = 0; i < f->n_refusals; i++) {
 		r = &f->refusal[i];
 		if (same(r->action, v->action) && same(r->target, target) && same(r->rule, v->rule) &&
@@ -275,15 +281,34 @@ static void remember(struct feed *f, const struct violation *v)
 		fail_memory(f);
 }
 
-static void on_violation(struct event_sink *sink, const struct violation *v)
+/* A command line may hold what nobody should find on record. */
+static char *masked_line(const char *line)
+{
+	struct buf b = { 0 };
+
+	if (buf_adds(&b, "") < 0 || redact_text(line, strlen(line), NULL, &b, NULL) < 0) {
+		buf_done(&b);
+		return NULL;
+	}
+	return buf_steal(&b);
+}
+
+static void on_violation(struct event_sink *sink, const struct violation *told)
 {
 	struct feed *f = (struct feed *)sink;
+	OWN(mem) char *raw = told->raw ? masked_line(told->raw) : NULL;
+	struct violation masked = *told, *v = &masked;
 	OWN(json) struct json *j = NULL;
 	struct stamp at;
 	struct err err = { 0 };
 
 	if (f->failure.msg[0])
 		return;
+	if (told->raw && !raw) {
+		fail_memory(f);
+		return;
+	}
+	v->raw = raw;
 	release_output(f, 1);
 	remember(f, v);
 	if (recorder_violation(f->recorder, v, &at, &err) < 0) {

@@ -54,6 +54,8 @@ struct feed {
 	struct kept refusal[FEED_KEPT];
 	size_t n_refusals;
 	int64_t refusals_total;
+	int64_t refusals_ignored;	/* of them: on record like the others, not in the summary */
+	const struct json *ignored;	/* which those are, see ignore.h; borrowed until feed_done(); NULL: none */
 	struct err failure;		/* .msg empty: none */
 	void (*on_failure)(void *cookie);
 	void *cookie;

@@ -81,7 +81,8 @@ static void say_refusals(const struct run *run)
 		action = column(action, f->refusal[i].action);
 		target = column(target, brief(run, f->refusal[i].target));
 	}
-	say_bare("refused: %lld", (long long)f->refusals_total);
+	say_bare(f->refusals_ignored ? "refused: %lld, and %lld more that are ignored" : "refused: %lld",
+		 (long long)(f->refusals_total - f->refusals_ignored), (long long)f->refusals_ignored);
 	for (size_t i = 0; i < shown; i++) {
 		const struct kept *r = &f->refusal[i];
 		char times[40] = "";
@@ -101,7 +102,7 @@ static void say_next(const struct run *run, int changed)
 {
 	int kept = run->has_workspace && !run->workspace_gone && run->ws.strategy != WORKSPACE_IN_PLACE;
 
-	if (run->feed.refusals_total)
+	if (run->feed.refusals_total > run->feed.refusals_ignored)
 		say_hint("agate violations --run %s   tells each refusal", run->id);
 	if (changed && kept) {
 		say_hint("agate diff %s    shows the change, agate apply %s brings it into '%s'", run->id, run->id,

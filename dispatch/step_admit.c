@@ -202,6 +202,7 @@ int step_admit(struct run *run, struct err *err)
 	    feed_init(&run->feed, run->desk.db, run->id, run->req->json, err) < 0)
 		return STEP_FAILED;
 	run->has_feed = 1;
+	run->feed.ignored = json_get(run->config.file, "ignoreViolations");
 	feed_event(&run->feed, "run.admitted", admitted_json(run));
 	return STEP_DONE;
 }

@@ -76,6 +76,7 @@ int tell_violation(const struct run_params *p, const void *msg, size_t len)
 	v.rule = *text[VT_RULE] ? text[VT_RULE] : NULL;
 	v.comm = *text[VT_COMM] ? text[VT_COMM] : NULL;
 	v.exe = *text[VT_EXE] ? text[VT_EXE] : NULL;
+	v.raw = *text[VT_ARGV] ? text[VT_ARGV] : NULL;
 	v.pid = m.pid;
 	v.count = m.count;
 	if (m.action == ACT_SYSCALL) {

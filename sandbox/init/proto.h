@@ -124,7 +124,7 @@ struct msg_fail {
 enum join_fd { JOIN_NETNS, JOIN_MNTNS, JOIN_BLOB, JOIN_NUM };
 
 /* Texts follow the struct, each NUL-terminated, in the order of violation_text. */
-enum violation_text { VT_TARGET, VT_RESOLVED, VT_RULE, VT_COMM, VT_EXE, VT_NUM };
+enum violation_text { VT_TARGET, VT_RESOLVED, VT_RULE, VT_COMM, VT_EXE, VT_ARGV, VT_NUM };
 
 enum file_action {
 	ACT_READ_DATA, ACT_WRITE_CREATE, ACT_WRITE_DATA, ACT_WRITE_RENAME, ACT_WRITE_LINK, ACT_WRITE_MKDIR,

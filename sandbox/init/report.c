@@ -127,21 +127,67 @@ static void program(const struct request *r, char comm[64], char exe[1024])
 	exe[n > 0 ? n : 0] = '\0';
 }
 
+#define ARGV_MAX 1024
+
+/* A word as a shell would read it again; what needs no quotes gets none. */
+static size_t quote(char *to, size_t at, size_t room, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
+	int quoted = !*word || word[strspn(word, plain)];
+
+	if (at && at < room)
+		to[at++] = ' ';
+	if (quoted && at < room)
+		to[at++] = '\'';
+	for (; *word && at < room; word++) {
+		if (*word == '\'' && at + 4 <= room) {
+			memcpy(to + at, "'\\''", 4);
+			at += 4;
+		} else {
+			to[at++] = *word;
+		}
+	}
+	if (quoted && at < room)
+		to[at++] = '\'';
+	return at;
+}
+
+/* The caller's command line as one line, as much of it as there is room for. */
+static void command_line(const struct request *r, char ret[ARGV_MAX])
+{
+	char words[ARGV_MAX], path[64];
+	size_t at = 0;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%d/cmdline", (int)r->tid);
+	fd = openat(r->b->proc, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, words, sizeof(words) - 1);
+	if (fd >= 0)
+		close(fd);
+	words[n > 0 ? n : 0] = '\0';
+	for (ssize_t i = 0; i < n; i += (ssize_t)strlen(words + i) + 1)
+		at = quote(ret, at, ARGV_MAX - 1, words + i);
+	ret[at] = '\0';
+}
+
 struct answer refuse(const struct request *r, enum file_action action, const struct place *p,
 		     const char *rule, int err)
 {
-	char msg[MSG_MAX], comm[64], exe[1024];
+	char msg[MSG_MAX], comm[64], exe[1024], argv[ARGV_MAX];
 	struct msg_violation m = { .type = MSG_VIOLATION, .action = action, .nr = r->n->data.nr, .count = 1 };
 	pid_t tgid = target_tgid(r);
 	size_t len = sizeof(m);
 
 	program(r, comm, exe);
+	command_line(r, argv);
 	m.pid = tgid < 0 ? r->tid : tgid;
 	len = put_text(msg, len, r->given ? r->given : "", PATH_MAX - 1);
 	len = put_text(msg, len, p ? p->path : "", PATH_MAX - 1);
 	len = put_text(msg, len, rule ? rule : "", 1023);
 	len = put_text(msg, len, comm, sizeof(comm) - 1);
 	len = put_text(msg, len, exe, sizeof(exe) - 1);
+	len = put_text(msg, len, argv, sizeof(argv) - 1);
 	m.text_len = (uint32_t)(len - sizeof(m));
 	memcpy(msg, &m, sizeof(m));
 	report(r->b, msg, len);
@@ -159,6 +205,7 @@ void report_lost(struct broker *b, unsigned long n, const char *rule)
 	len = put_text(msg, len, "datagrams to addresses that are not here", PATH_MAX - 1);
 	len = put_text(msg, len, "", 0);
 	len = put_text(msg, len, rule, 1023);
+	len = put_text(msg, len, "", 0);
 	len = put_text(msg, len, "", 0);
 	len = put_text(msg, len, "", 0);
 	m.text_len = (uint32_t)(len - sizeof(m));
