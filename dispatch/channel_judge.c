@@ -314,12 +314,25 @@ static const char *find_config_dir(const struct run *run)
 	return "/nowhere";
 }
 
+/* Ports of this machine that were given to the run are no question. */
+static int add_host_ports(struct channel_judge *j)
+{
+	static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
+	const struct strv *ports = &j->run->req->host_port;
+
+	for (size_t i = 0; i < ports->n; i++)
+		for (size_t k = 0; k < ARRAY_LEN(names); k++)
+			if (strv_addf(&j->allow_domain, "%s:%s", names[k], ports->v[i]) < 0)
+				return -1;
+	return 0;
+}
+
 /* In the sandbox the spec's rules hold, on paths as the agent sees them; without one, the disk is as it is. */
 static int make_world(struct channel_judge *j, struct err *err)
 {
 	struct run *run = j->run;
 
-	if (strv_copy(&j->allow_domain, &run->req->allow_domain) < 0 ||
+	if (strv_copy(&j->allow_domain, &run->req->allow_domain) < 0 || add_host_ports(j) < 0 ||
 	    strv_copy(&j->allow_domain, &run->config.allow) < 0 || strv_copy(&j->deny_domain, &run->config.deny) < 0 ||
 	    strv_copy(&j->deny_domain, &run->req->deny_domain) < 0 || strv_copy(&j->deny_domain, &run->denied_hosts) < 0 ||
 	    add_guests(&run->reads, &j->reads) < 0 || add_guests(&run->writes, &j->writes) < 0 || add_protected(j) < 0)
