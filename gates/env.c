@@ -191,11 +191,20 @@ static bool skips_hooks(const struct arg *value)
 	return value->is_known && strcasestr(value->text, "core.hookspath");
 }
 
+/* Programs that manage hooks, and what has them run none. */
+static bool switches_hooks_off(const char *name, const char *value)
+{
+	return *value && ((!strcmp(name, "HUSKY") && !strcmp(value, "0")) || (!strcmp(name, "LEFTHOOK") && strchr("0f", *value)) ||
+			  !strcmp(name, "HUSKY_SKIP_HOOKS") || !strcmp(name, "PRE_COMMIT_ALLOW_NO_CONFIG"));
+}
+
 void env_assign(struct judge *j, const char *name, const struct arg *value)
 {
 	if (!strncmp(name, "GIT_CONFIG", 10) && skips_hooks(value))
 		judge_note(j, value, EFFECT_GIT_COMMIT, PLACE_NONE, name, ASKS, "hooks",
 			   "'%s' leaves out the hooks", name);
+	if (value->is_known && switches_hooks_off(name, value->text))
+		judge_note(j, value, EFFECT_GIT_COMMIT, PLACE_NONE, name, ASKS, "hooks", "'%s' leaves out the hooks", name);
 	if (is_free_name(name) || is_harmless_value(name, value))
 		return;
 	for (size_t i = 0; i < sizeof(hazards) / sizeof(hazards[0]); i++) {

@@ -157,6 +157,7 @@ void judge_code(struct judge *j, const char *who, const struct arg *name, const 
 void walk_node(struct judge *j, const struct node *n);
 /* walk_script() - Read and walk text that a shell is given to run */
 void walk_script(struct judge *j, const char *text, const struct arg *at, bool is_posix);
+bool func_is_defined(const struct judge *j, const char *name);
 /* walk_function() - Run a function's body with arguments */
 void walk_function(struct judge *j, const struct func *f, const struct args *argv);
 

@@ -125,12 +125,22 @@ static void run_row(struct judge *j, const struct program *row, const char *who,
 		row->check(j, &p);
 }
 
-static const struct func *find_function(const struct judge *j, const char *name)
+static const struct func *find_function(const struct func *f, const char *name)
 {
-	for (const struct func *f = j->sh.funcs; f; f = f->next)
+	for (; f; f = f->next)
 		if (!strcmp(f->name, name))
 			return f;
 	return NULL;
+}
+
+/* All of that name: which one it is may depend on a branch. NULL when there is none. */
+static const struct func *walk_functions(struct judge *j, const struct args *argv)
+{
+	const struct func *first = find_function(j->sh.funcs, argv->v[0].text);
+
+	for (const struct func *f = first; f; f = find_function(f->next, f->name))
+		walk_function(j, f, argv);
+	return first;
 }
 
 static void run_named(struct judge *j, const struct args *argv)
@@ -144,9 +154,7 @@ static void run_named(struct judge *j, const struct args *argv)
 		judge_unknown(j, name->text, name, "is a command only the running shell knows");
 		return;
 	}
-	f = find_function(j, name->text);
-	if (f)
-		walk_function(j, f, argv);
+	f = walk_functions(j, argv);
 	base = system_name(name->text);
 	if (!base) {
 		note_program_path(j, name);

@@ -20,6 +20,7 @@ struct heredoc {
 	struct redir *redir;
 	const char *delim;
 	bool is_quoted, strips_tabs;
+	bool is_hidden;		/* the second of a line: the grammar knows one */
 };
 
 /* One for each text: the line, and what stands between backticks in it. */
@@ -68,6 +69,7 @@ void shell_hide_from_grammar(struct reader *r, size_t pos, const char *as);
 
 /* --- shell_word.c --- */
 struct word *shell_word(struct reader *r);		/* at a byte that starts a word */
+struct word *shell_pattern(struct reader *r);		/* the same where bash would match names or text */
 struct word *shell_regex(struct reader *r);		/* right side of =~ */
 struct word *shell_heredoc_body(struct reader *r, size_t start, size_t end);
 struct word *shell_subscript(struct reader *r);		/* behind "[", through "]" */

@@ -115,6 +115,13 @@ void shell_skip_blanks(struct reader *r)
 			r->pos++;
 }
 
+static void hide(struct reader *r, size_t from, size_t to)
+{
+	for (; from < to; from++)
+		if (r->s[from] != '\n')
+			shell_hide_from_grammar(r, from, " ");
+}
+
 /* One line of a here-document, joined where a backslash ends it; its text in @ret. */
 static void body_line(struct reader *r, const struct heredoc *h, struct bytes *ret)
 {
@@ -150,6 +157,15 @@ struct word *shell_plain_word(struct reader *r, size_t start, size_t end)
 	return w;
 }
 
+/* Blank to the grammar, up to where the reader stands. One that runs commands has to be seen by both. */
+static void hide_body(struct reader *r, const struct heredoc *h, size_t start)
+{
+	for (const struct part *p = h->redir->target->parts; p; p = p->next)
+		if (p->kind != PART_TEXT && p->kind != PART_PARAM)
+			shell_refuse(r, start, "a second here-document of a line, with commands in it");
+	hide(r, start, r->pos);
+}
+
 static void read_heredoc(struct reader *r, struct heredoc *h)
 {
 	size_t start = r->pos;
@@ -164,6 +180,8 @@ static void read_heredoc(struct reader *r, struct heredoc *h)
 		if (!strcmp(line.s ? line.s : "", h->delim)) {
 			h->redir->target = h->is_quoted ? shell_plain_word(r, start, line_start)
 							: shell_heredoc_body(r, start, line_start);
+			if (h->is_hidden)
+				hide_body(r, h, start);
 			return;
 		}
 	}
@@ -261,6 +279,9 @@ static void announce_heredoc(struct reader *r, struct redir *d, bool strips_tabs
 	if (n > 8 || delim.len > 64 || strchr(h->delim, '\n'))
 		shell_refuse(r, start, "too much of a here-document");
 	*tail = h;
+	h->is_hidden = n > 1;
+	if (h->is_hidden)
+		hide(r, start, r->pos);
 }
 
 /* Show the second reader @as instead of what stands at @pos and its grammar does not know. */

@@ -200,7 +200,7 @@ static struct node *simple(struct reader *r, bool is_timed)
 		} else {
 			if (!n->words && !is_timed)
 				starts_add(r, r->pos);
-			*word_tail = shell_word(r);
+			*word_tail = n->words ? shell_pattern(r) : shell_word(r);
 			word_tail = &(*word_tail)->next;
 		}
 	}
@@ -292,7 +292,7 @@ static void for_header(struct reader *r, struct node *n, size_t start)
 	shell_skip_newlines(r);
 	n->has_list = shell_keyword(r, "in");
 	for (shell_skip_blanks(r); n->has_list && at_word(r); shell_skip_blanks(r)) {
-		*tail = shell_word(r);
+		*tail = shell_pattern(r);
 		tail = &(*tail)->next;
 	}
 	if (shell_ch(r) == ';')
@@ -333,7 +333,7 @@ static void case_patterns(struct reader *r, struct word ***tail, size_t start)
 		shell_skip_blanks(r);
 		if (!at_word(r))
 			shell_refuse(r, start, "a case without a pattern");
-		**tail = shell_word(r);
+		**tail = shell_pattern(r);
 		*tail = &(**tail)->next;
 		shell_skip_blanks(r);
 		if (shell_ch(r) != '|')
@@ -421,7 +421,7 @@ static struct node *read_cond(struct reader *r, size_t start)
 			*tail = shell_regex(r);
 			is_regex = false;
 		} else if (at_word(r) && r->pos == at) {
-			*tail = shell_word(r);
+			*tail = shell_pattern(r);
 			is_regex = !strcmp(word_literal(r->arena, *tail) ? word_literal(r->arena, *tail) : "",
 					   "=~");
 		} else {
@@ -437,10 +437,65 @@ static struct node *read_cond(struct reader *r, size_t start)
 	return n;
 }
 
+static bool is_name_byte(int c)
+{
+	return c == '_' || (c > 0 && c < 128 && isalnum(c));
+}
+
+/* Does a compound command begin here? */
+static bool at_compound(struct reader *r)
+{
+	static const char *const openers[] = { "if", "while", "until", "for", "select", "case", "{", "[[" };
+	size_t back = r->pos;
+
+	if (shell_ch(r) == '(')
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(openers); i++) {
+		if (shell_keyword(r, openers[i])) {
+			r->pos = back;
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct node *compound(struct reader *r);
+
+/* The name in front of a compound command; unmoved where there is none. */
+static bool coproc_name(struct reader *r)
+{
+	size_t back = r->pos, end;
+
+	while (is_name_byte(shell_ch(r)))
+		r->pos++;
+	end = r->pos;
+	shell_skip_blanks(r);
+	if (!shell_is_name(r->s + back, end - back) || end == r->pos || !at_compound(r)) {
+		r->pos = back;
+		return false;
+	}
+	for (size_t p = back; p < end; p++)
+		shell_hide_from_grammar(r, p, " ");
+	return true;
+}
+
+/* A command in the background, with pipes to it. The grammar knows no such word. */
 static struct node *read_coproc(struct reader *r, size_t start)
 {
-	(void)start;
-	shell_refuse(r, r->pos, "a coprocess");
+	struct node *n = node_new(r, NODE_SUBSHELL, start), *kid;
+
+	shell_hide_from_grammar(r, start, "      ");
+	shell_skip_blanks(r);
+	coproc_name(r);
+	if (at_closer(r))
+		shell_refuse(r, start, "a command that is not there");
+	kid = compound(r);
+	if (kid && kid->kind == NODE_FUNCTION)
+		shell_refuse(r, start, "a coprocess that is a function");
+	if (kid)
+		trailing_redirections(r, kid);
+	add_kid(n, node_end(r, kid ? kid : simple(r, false)));
+	return n;
 }
 
 static const struct {
@@ -530,6 +585,8 @@ static struct node *prefixed_command(struct reader *r)
 			shell_skip_blanks(r);
 			shell_keyword(r, "-p");
 		} else if (shell_keyword(r, "!")) {
+			if (r->pos < r->end && r->s[r->pos] == '(')
+				shell_refuse(r, at, "a bracket right behind '!', which can be read in two ways");
 			shell_hide_from_grammar(r, at, " "); /* it knows "!" before some commands only */
 		} else {
 			break;

@@ -534,21 +534,75 @@ static void one_unit(struct builder *b, int c, int flags)
 
 /* --- what the command reader asks for --- */
 
-struct word *shell_word(struct reader *r)
+/*
+ * Behind one of ?*+@! the end of a bracket that holds nothing but a plain pattern, or 0. With extglob
+ * it is part of the word, and without it bash takes the whole line for an error and runs none of it.
+ */
+static size_t pattern_end(const struct reader *r, size_t word_start)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,|*?+@!-[]";
+	const char *s = r->s;
+	size_t p = r->pos;
+	unsigned int depth = 0;
+
+	if (p == word_start || !strchr("?*+@!", s[p - 1]) || s[p] != '(' || (p >= word_start + 2 && s[p - 2] == '\\') ||
+	    p + 1 >= r->end || s[p + 1] == ')')
+		return 0;
+	for (; p < r->end; p++) {
+		depth += s[p] == '(';
+		if (s[p] == ')' && !--depth)
+			return p + 1;
+		if (s[p] != '(' && s[p] != ')' && !strchr(plain, s[p]))
+			return 0;
+	}
+	return 0;
+}
+
+/* It stands for any name; to the grammar, which may not know it, too. */
+static bool match_part(struct builder *b, size_t word_start)
+{
+	struct reader *r = b->r;
+	size_t end = b->open && !b->open->quoted && b->bytes.len ? pattern_end(r, word_start) : 0;
+
+	if (!end)
+		return false;
+	if (r->is_posix)
+		shell_refuse(r, word_start, "not understood by every sh");
+	b->bytes.s[b->bytes.len - 1] = '*';
+	for (size_t p = r->pos - 1; p < end; p++)
+		shell_hide_from_grammar(r, p, "*");
+	r->pos = end;
+	return true;
+}
+
+static struct word *read_word(struct reader *r, bool may_match)
 {
 	struct builder b = begin(r);
+	size_t start = r->pos;
 
 	for (;;) {
 		int c = shell_ch(r);
 
 		if ((c == '<' || c == '>') && r->pos + 1 < r->end && r->s[r->pos + 1] == '(')
 			process_part(&b, c);
+		else if (c == '(' && may_match && match_part(&b, start))
+			continue;
 		else if (shell_is_meta(c))
 			break;
 		else
 			one_unit(&b, c, 0);
 	}
 	return finish(&b);
+}
+
+struct word *shell_word(struct reader *r)
+{
+	return read_word(r, false);
+}
+
+struct word *shell_pattern(struct reader *r)
+{
+	return read_word(r, true);
 }
 
 struct word *shell_regex(struct reader *r)

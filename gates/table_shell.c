@@ -51,6 +51,8 @@ static void check_unset(struct judge *j, struct parsed *p)
 	for (size_t i = 0; i < p->operands.n; i++) {
 		check_var_name(j, p->who, &p->operands.v[i], false);
 		env_gone(j, &p->operands.v[i]);
+		if (func_is_defined(j, p->operands.v[i].text))
+			judge_unknown(j, p->who, &p->operands.v[i], "takes a function away, so that the name stands for something else");
 		if (arg_is(&p->operands.v[i], "PATH"))
 			judge_unknown(j, p->who, &p->operands.v[i],
 				      "takes PATH away, so that names stand for files here");
@@ -336,6 +338,14 @@ static void check_kill(struct judge *j, struct parsed *p)
 	if (p->operands.n && (arg_is(&p->operands.v[0], "-0") || arg_is(&p->operands.v[0], "-l") ||
 			      arg_is(&p->operands.v[0], "-L")))
 		return;
+	for (size_t i = 0; i < p->operands.n; i++) {
+		const struct arg *a = &p->operands.v[i];
+
+		/* The first word with a dash is the signal. */
+		if (arg_is(a, "1") || (i && (arg_is(a, "-1") || arg_is(a, "0"))))
+			judge_note(j, a, EFFECT_PROCESS_SPAWN, PLACE_OUTSIDE, p->who, ASKS, "ask list",
+				   "'%s' signals more than what the line started", p->who);
+	}
 	judge_note(j, p->name, EFFECT_PROCESS_SPAWN, PLACE_NONE, p->who, CHANGES, "effect",
 		"'%s' signals processes",
 		   p->who);

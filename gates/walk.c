@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "gates/judge.h"
+#include "gates/options.h"
 
 #define MAX_CALLS 12u
 #define MAX_TURNS 8u		/* known items of a loop that are walked one by one */
@@ -389,16 +389,35 @@ static void walk_case(struct judge *j, const struct node *n)
 	vars_maybe(j, before);
 }
 
+bool func_is_defined(const struct judge *j, const char *name)
+{
+	for (const struct func *f = j->sh.funcs; f; f = f->next)
+		if (!strcmp(f->name, name))
+			return true;
+	return false;
+}
+
+/*
+ * A call whose words are known tells more than the body does alone. Where unknown commands are refused,
+ * what is called by this name before it stands for the function is refused, too; not so a program's name.
+ */
+static bool is_walked_when_called(const struct judge *j, const char *name)
+{
+	return mode_is_readonly(j->req->mode) && !program_find(name) && strncmp(name, "command_not_found", 17);
+}
+
 static void walk_function_definition(struct judge *j, const struct node *n)
 {
 	struct func *f = ARENA_NEW(j->arena, struct func);
 	struct shell saved = j->sh;
 
-	/* Whoever calls it, and with whatever. */
-	j->sh.params = NULL;
-	forget_assigned(j, n->kids);
-	walk_node(j, n->kids);
-	j->sh = saved;
+	if (!is_walked_when_called(j, n->name) || func_is_defined(j, n->name)) {
+		/* Whoever calls it, and with whatever. */
+		j->sh.params = NULL;
+		forget_assigned(j, n->kids);
+		walk_node(j, n->kids);
+		j->sh = saved;
+	}
 	f->name = n->name;
 	f->body = n->kids;
 	f->next = (struct func *)j->sh.funcs;
@@ -417,8 +436,11 @@ void walk_function(struct judge *j, const struct func *f, const struct args *arg
 			return;
 		}
 	}
-	if (j->calls >= MAX_CALLS || j->n_running >= sizeof(j->running) / sizeof(j->running[0]))
-		return;		/* it was walked on the way here */
+	if (j->calls >= MAX_CALLS || j->n_running >= sizeof(j->running) / sizeof(j->running[0])) {
+		if (is_walked_when_called(j, f->name))
+			judge_unknown(j, f->name, &argv->v[0], "calls more than is looked into");
+		return;		/* or it was walked on the way here */
+	}
 	j->calls++;
 	j->running[j->n_running++] = f;
 	j->sh.params = argv;

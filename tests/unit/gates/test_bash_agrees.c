@@ -147,7 +147,9 @@ static const char *const shapes[] = {
 	"let x=1; \1c", "echo \1w | \1c",
 	"export A=\1w; \1c", "declare -a A=(\1w); \1c", "local x; \1c", "set -- \1w; \1c", "unset x; \1c",
 	"x=\1w; \1c $x", "select y in a; do \1c; break; done",
-	"coproc \1c", "\1c;\n\n\1c;", "\1c|\n\1c", "\1c &&\n \1c", "{ \1c; } 2>&1 | \1c",
+	"coproc \1c", "coproc { \1l; }", "coproc N (\1l); \1c", "coproc N if \1c; then \1c; fi", "coproc while \1c; do \1c; break; done",
+	"cat <<A - <<'B'; \1c\n\1w\nA\n\1w\nB\n\1c", "\1c <<A <<-B && \1c\n\1w\nA\n\1w\n\tB\n\1c",
+	"shopt -s extglob\n\1c !(a) \1w\n\1c", "shopt -s extglob\n\1c @(a|\1w)", "\1c;\n\n\1c;", "\1c|\n\1c", "\1c &&\n \1c", "{ \1c; } 2>&1 | \1c",
 	"(\1c; \1c) > f; \1c", "if (\1c); then \1c; fi", "{ \1c; }&&(\1c)",
 };
 
@@ -159,7 +161,7 @@ static const char *const words[] = {
 	"a=b", "--a=\1w", "[a]", "!", "if", "then", "}", "{", "in", "done", "esac", "\\$(", "'$('",
 	"\"\\$(\"", "\\`", "'`'", "\"\\`\"", "=", "==", "%1", "^", "1",
 	"$(( $(\1c) ))", "$(\1c <<E\n\1w\nE\n)", "$(case x in x) \1c;; esac)", "$( # )\n\1c)",
-	"\"${x:-\"a b\"}\"", "${x:-}", "$[1+1]", "${a[0]}", "\"$@\"", "$*",
+	"@(a|b)", "x+(a)y", "!(a|*(b))", "@(\1w)", "\"${x:-\"a b\"}\"", "${x:-}", "$[1+1]", "${a[0]}", "\"$@\"", "$*",
 };
 
 /* Fill in @shape: l a list, c a command's name, w a word. */

@@ -226,8 +226,11 @@ static void what_cannot_be_read_is_refused_with_a_reason(void **state)
 		{ "a && ; b", "! a command that is not there" },
 		{ "a >", "! a redirection to nowhere" },
 		{ "a \r", "! a control byte" },
-		{ "coproc a", "! a coprocess" },
-		{ "ls !(a)", "! a bracket out of place" },
+		{ "!(ls)", "! a bracket right behind '!', which can be read in two ways" },
+		{ "ls !($(a))", "! a bracket out of place" },
+		{ "ls !(a b)", "! a bracket out of place" },
+		{ "ls \\!(a)", "! a bracket out of place" },
+		{ "a=!(b)", "! a bracket out of place" },
 		{ "x=(a)b c", "! an array with something at its end" },
 		{ "[[ a", "! a [[ without its end" },
 	};
