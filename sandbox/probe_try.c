@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
-#include <linux/magic.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
@@ -20,7 +19,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,6 +29,7 @@
 #include "base/io.h"
 #include "base/own.h"
 #include "sandbox/calls.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/filter.h"
 #include "sandbox/probe.h"
 #include "sandbox/probe_internal.h"
@@ -362,65 +361,14 @@ static void try_filter(struct probe_facts *f)
 		f->filter = (int)(bpf.len / sizeof(struct sock_filter));
 }
 
-/* Our group's directory from the "0::/path" line; 0, or -1 */
-static int own_group(char *ret, size_t size)
-{
-	OWN(buf) struct buf text = { 0 };
-	char *line, *end;
-
-	if (io_read_file(AT_FDCWD, "/proc/self/cgroup", 65536, &text, NULL) < 0 || !text.data)
-		return -1;
-	line = strncmp(text.data, "0::", 3) ? strstr(text.data, "\n0::") : text.data - 1;
-	if (!line)
-		return -1;
-	line += strlen("\n0::");
-	end = strchr(line, '\n');
-	if (end)
-		*end = '\0';
-	return snprintf(ret, size, "/sys/fs/cgroup%s", strcmp(line, "/") ? line : "") < (int)size ? 0 : -1;
-}
-
-static int is_writable_at(int dirfd, const char *name)
-{
-	return faccessat(dirfd, name, W_OK, AT_EACCESS) == 0;
-}
-
-/* Make a child group for a moment and see which limits it would have. */
-static const char *try_group(const char *parent)
-{
-	char name[64];
-	OWN(fd) int dir = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	OWN(fd) int child = -1;
-	const char *says = NULL;
-
-	snprintf(name, sizeof(name), "agate-probe-%d", (int)getpid());
-	if (dir < 0 || mkdirat(dir, name, 0700) < 0)
-		return "no group may be made below our own";
-	child = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (child < 0 || !is_writable_at(child, "memory.max"))
-		says = "the memory controller is not passed on to us";
-	else if (!is_writable_at(child, "pids.max"))
-		says = "the pids controller is not passed on to us";
-	else if (!is_writable_at(dir, "cgroup.procs"))
-		says = "no process may be moved into a group of ours";
-	unlinkat(dir, name, AT_REMOVEDIR);
-	return says;
-}
-
+/* The very functions that the start of a run uses. */
 static void try_cgroup(struct probe_facts *f)
 {
-	char path[PATH_MAX];
-	struct statfs fs;
-	const char *says;
+	struct err why = { 0 };
 
-	if (statfs("/sys/fs/cgroup", &fs) < 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
-		says = "cgroup v2 is not mounted at /sys/fs/cgroup";
-	else if (own_group(path, sizeof(path)) < 0)
-		says = "our own control group cannot be told";
-	else
-		says = try_group(path);
-	f->cgroup = !says;
-	snprintf(f->cgroup_says, sizeof(f->cgroup_says), "%s", says ? says : "a group with limits can be made");
+	f->cgroup = !cgroup_try(&cgroup_here, &why);
+	snprintf(f->cgroup_says, sizeof(f->cgroup_says), "%.*s", PROBE_SAYS - 1,
+		 f->cgroup ? "a group with limits was made, entered and removed" : why.msg);
 }
 
 /* As bwrap does it: a user namespace, and the rights in it to make a mount namespace. */
