@@ -1,6 +1,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/own.h"
+#include "base/path.h"
 #include "base/proc.h"
 #include "base/strv.h"
 #include "db/journal.h"
@@ -21,6 +23,8 @@
 #include "dispatch/hostgit.h"
 #include "dispatch/recover.h"
 #include "dispatch/show.h"
+#include "runner/runner.h"
+#include "sandbox/cgroup.h"
 #include "worktree/workspace.h"
 
 #define ENVIRON_MAX (4u << 20)
@@ -90,6 +94,25 @@ static int kill_processes(const char *id)
 		nanosleep(&pause, NULL);
 	}
 	return first;
+}
+
+/* The group's path is in the run's directory; what cannot be removed is the kernel's to tell, not a reason to stop. */
+static void end_group(const struct desk *desk, const char *id)
+{
+	OWN(mem) char *dir = place_run_dir(&desk->place, id);
+	OWN(mem) char *file = dir ? path_join(dir, RUN_GROUP) : NULL;
+	OWN(buf) struct buf path = { 0 };
+	char name[RUN_GROUP_NAME];
+	struct err why = { 0 };
+
+	if (!file || access(file, F_OK) < 0)
+		return;
+	snprintf(name, sizeof(name), RUN_GROUP_FORM, id);
+	if (io_read_file(AT_FDCWD, file, PATH_MAX, &path, &why) < 0 ||
+	    cgroup_remove(&cgroup_here, path.data ? path.data : "", name, &why) < 0)
+		say("cannot end the control group of run '%s': %s", id, why.msg);
+	else
+		unlink(file);
 }
 
 /* --- their workspace, journal and row --- */
@@ -180,6 +203,7 @@ static int recover_one(struct desk *desk, const char *id, const char **ret_what,
 	struct entries open = { 0 };
 	int r, launched = 0;
 
+	end_group(desk, id);
 	kill_processes(id);
 	r = run_get(desk->db, id, look_launched, &launched, err);
 	if (!r)

@@ -10,6 +10,7 @@
 #include "base/loop.h"
 #include "base/own.h"
 #include "runner/limits.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/spec.h"
 
 #define SAMPLE_MS 200
@@ -23,6 +24,8 @@ struct limits_watch {
 	const char *dir;
 	int had_room;		/* at the start: if not, it is not this run's doing */
 	int full;		/* samples in a row with all tasks used */
+	const struct cgroup *group;	/* NULL: none */
+	uint64_t refused;	/* forks its limit did not allow, until the last sample */
 	void (*over)(void *cookie, const struct err *why);
 	void *cookie;
 };
@@ -144,17 +147,67 @@ static int is_over(struct limits_watch *w, const struct tree_usage *u, struct er
 	return 1;
 }
 
+/*
+ * What the kernel counted, as usage of those two limits. -1: it counts no more.
+ * A fork that was refused says that all were used, if only for a moment.
+ */
+static int group_usage(struct limits_watch *w, struct tree_usage *u, uint64_t *ret_oom_kills)
+{
+	struct cgroup_counts c;
+
+	if (cgroup_look(w->group, &c) < 0)
+		return -1;
+	u->memory_bytes = 0;
+	u->tasks = c.refused > w->refused ? w->tasks : c.pids;
+	w->refused = c.refused;
+	*ret_oom_kills = c.oom_kills;
+	return 0;
+}
+
+/* Without a limit of its own a run ends so when the machine has none left, or the group above. */
+static int out_of_memory(const struct limits_watch *w, struct err *ret)
+{
+	if (w->memory_bytes)
+		err_set(ret, ERR_LIMIT, 0, "memory: the run used all of its %" PRIu64 " bytes", w->memory_bytes);
+	else
+		err_set(ret, ERR_LIMIT, 0, "memory: the kernel ended the run, as there was none left");
+	return 1;
+}
+
+static void tell(struct limits_watch *w, const struct err *why)
+{
+	watch_end(w->timer);
+	w->timer = NULL;
+	w->over(w->cookie, why);
+}
+
 static void sample(void *cookie)
 {
 	struct limits_watch *w = cookie;
 	struct tree_usage u;
 	struct err why = { 0 };
+	uint64_t oom_kills = 0;
 
-	if (tree_usage(w->root, &u) < 0 || !is_over(w, &u, &why))
+	if (tree_usage(w->root, &u) < 0)
 		return;
-	watch_end(w->timer);
-	w->timer = NULL;
-	w->over(w->cookie, &why);
+	if (w->group && group_usage(w, &u, &oom_kills) < 0)
+		w->group = NULL;	/* what it does not count it does not hold */
+	if ((oom_kills && out_of_memory(w, &why)) || is_over(w, &u, &why))
+		tell(w, &why);
+}
+
+void limits_leave_to(struct limits_watch *w, const struct cgroup *group)
+{
+	w->group = group;
+}
+
+void limits_last(struct limits_watch *w)
+{
+	struct cgroup_counts c;
+	struct err why = { 0 };
+
+	if (w && w->timer && w->group && !cgroup_look(w->group, &c) && c.oom_kills && out_of_memory(w, &why))
+		tell(w, &why);
 }
 
 struct limits_watch *limits_watch(struct loop *loop, pid_t root, const struct spec_limits *limits,

@@ -4,8 +4,9 @@
  * rlimits hold a process, or a user's processes as a whole; this holds the
  * tree: every few hundred milliseconds its memory, processor time, processes
  * and the room left on disk are added up, and the first limit that is passed
- * is told, once. Where cgroups are delegated they would hold exactly; this
- * holds everywhere, a moment late.
+ * is told, once. This holds everywhere, a moment late. Where the run has a
+ * control group, the kernel holds memory and processes at once, and what is left
+ * here is to tell that it did, processor time and the disk.
  */
 #ifndef RUNNER_LIMITS_H
 #define RUNNER_LIMITS_H
@@ -13,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct cgroup;
 struct err;
 struct limits_watch;
 struct loop;
@@ -41,6 +43,13 @@ int tree_usage(pid_t root, struct tree_usage *ret);
 struct limits_watch *limits_watch(struct loop *loop, pid_t root, const struct spec_limits *limits,
 				  const char *dir, void (*over)(void *cookie, const struct err *why),
 				  void *cookie, struct err *err);
+/*
+ * limits_leave_to() - memory and processes are held by @group, borrowed until limits_end(). Should its
+ * controllers be taken away, they are watched here again.
+ */
+void limits_leave_to(struct limits_watch *w, const struct cgroup *group);
+/* limits_last() - the tree is gone: what did the kernel count? Calls @over if that is why. NULL is fine */
+void limits_last(struct limits_watch *w);
 void limits_end(struct limits_watch *w);	/* NULL is fine */
 
 #endif

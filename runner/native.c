@@ -35,6 +35,7 @@
 #include "runner/limits.h"
 #include "runner/native.h"
 #include "runner/tree.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/init/proto.h"
 #include "sandbox/probe.h"
 #include "sandbox/spec.h"
@@ -43,8 +44,6 @@
 #define HELPER_MS 5000		/* for the broker and the egress helper to say their last */
 #define DRAIN_MS 2000		/* for the last bytes of output */
 #define SETUP_MS 30000		/* from the start to the command */
-#define BWRAP_TASKS 2		/* bwrap itself and its first process inside */
-#define BROKER_TASKS 8		/* the broker and its threads, where they are above the command */
 #define REAP_MS 12000		/* for the broker to kill what the command left behind */
 
 struct runner_run {
@@ -64,6 +63,7 @@ struct runner_run {
 	struct output output[2];
 	struct watch *wall, *grace, *setup, *last;
 	struct limits_watch *limits;
+	struct cgroup *group;			/* NULL: limits are watched */
 	enum run_state state;
 	int bwrap_gone, broker_gone, egress_gone;
 	int was_started, got_listeners, got_notify, said_go;
@@ -184,8 +184,10 @@ static void on_bwrap_exited(void *cookie, int status, int signum)
 	run->bwrap_gone = 1;
 	if (run->is_bare)
 		on_bare_gone(run, status, signum);
+	limits_last(run->limits);
 	limits_end(run->limits);
 	run->limits = NULL;
+	group_leave(&run->p, TAKE(run->group));
 	run->status = signum ? 128 + signum : status;
 	if (!run->got_notify && run->kind == END_EXITED) {
 		struct err err = { 0 };
@@ -312,6 +314,7 @@ static int on_listeners(struct runner_run *run, int fds[2], size_t nfds, pid_t p
 	run->command_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (run->command_pidfd < 0)
 		return err_set(err, ERR_SYS, errno, "cannot hold on to the command");
+	run->group = group_enter(&cgroup_here, &run->p, pid);
 	return join_broker(run, err);
 }
 
@@ -354,12 +357,13 @@ static void on_executed(struct runner_run *run)
 	run->was_started = 1;
 	run->state = RUN_ACTIVE;
 	limits = run->p.spec->limits;
-	limits.pids = (limits.pids ? limits.pids : LIMITS_DEFAULT_PIDS) + (run->is_bare ? BROKER_TASKS : BWRAP_TASKS);
+	limits.pids = (limits.pids ? limits.pids : LIMITS_DEFAULT_PIDS) + own_tasks(run->is_bare);
 	run->limits = limits_watch(run->loop, run->bwrap_pid, &limits, run->p.run_dir, on_limit, run, &err);
 	if (!run->limits) {
 		fail(run, END_FAILED, &err);
 		return;
 	}
+	limits_leave_to(run->limits, run->group);
 	run->p.ops->started(run->p.cookie, run->command_pid);
 }
 
@@ -690,6 +694,7 @@ static void native_free(struct runner_run *run)
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		end_watch(all[i]);
 	limits_end(run->limits);
+	group_leave(&run->p, run->group);
 	egress_free(run->egress);
 	bare_close(&run->ports);
 	callers_done(&run->callers);

@@ -6,6 +6,7 @@
  *	native_bare.c	what differs without namespaces
  *	native_blob.c	the spec as the plan agate-init reads
  *	native_egress.c	the egress helper: started at the first connection
+ *	native_group.c	its control group, where there can be one
  *	native_output.c	what the command prints
  *	native_stage.c	what the stage says, and who says it
  *	native_tell.c	refusals as violation records
@@ -26,6 +27,12 @@
 /* The bare layout's second one: the broker's. */
 #define BARE_BROKER_FD 4
 #define GUEST_INIT "/run/agate/init"
+
+/* own_tasks() - ours in the tree of a run: bwrap and its first process inside, or the broker and its threads */
+static inline unsigned int own_tasks(int is_bare)
+{
+	return is_bare ? 8 : 2;
+}
 
 /* --- native_args.c --- */
 
@@ -132,6 +139,18 @@ int egress_inside(struct egress *e, const struct msg_inside *m, const int *fds, 
 int egress_stop(struct egress *e);
 pid_t egress_pid(const struct egress *e);	/* 0: not started; NULL is fine */
 void egress_free(struct egress *e);	/* kills; NULL is fine */
+
+/* --- native_group.c --- */
+
+struct cgroup;
+struct cgroup_host;
+/*
+ * group_enter() - make the run's group and move @stage in. NULL where the host offers no place for one; if
+ * it does, but something went wrong, an event tells
+ */
+struct cgroup *group_enter(const struct cgroup_host *host, const struct run_params *p, pid_t stage);
+/* group_leave() - kill what is in it and remove it; NULL is fine */
+void group_leave(const struct run_params *p, struct cgroup *group);
 
 /* --- native_output.c --- */
 

@@ -259,7 +259,8 @@ static void set_limits(struct blob_head *h, const struct spec_limits *l, int is_
 	h->limit_cpu_s = l->cpu_ms ? (uint64_t)(l->cpu_ms + 999) / 1000 + 2 : 0;
 	h->limit_memory = l->memory_bytes;
 	h->limit_file = l->file_bytes;
-	h->limit_pids = l->pids ? l->pids : LIMITS_DEFAULT_PIDS;
+	/* No lower than what the watch looks for: a full tree that the kernel holds must still be told. */
+	h->limit_pids = (l->pids ? l->pids : LIMITS_DEFAULT_PIDS) + own_tasks(is_bare);
 	h->limit_files = l->open_files;
 	/* Without a user namespace of its own the run shares the count with all else of its user. */
 	if (is_bare)

@@ -113,6 +113,11 @@ struct runner {
 /* $TMPDIR of a bare run, below run_dir; made by the adapter */
 #define RUN_TMP "tmp"
 
+/* In run_dir, while the run has a control group: its path. And what the group is called, by the run's id. */
+#define RUN_GROUP "cgroup"
+#define RUN_GROUP_FORM "agate-%.60s"
+#define RUN_GROUP_NAME 80
+
 extern const struct runner runner_native, runner_bare, runner_none;
 
 /**
