@@ -45,7 +45,7 @@ struct egress {
 	struct watch *reports, *child;
 	pid_t pid;
 	int stopping;
-	int is_trusted, is_ready;	/* of an early one: certificates to believe are there; it listens */
+	int is_trusted, is_ready, was_told;	/* of an early one: certificates to believe are there; it listens */
 	struct publish_rule published[PUBLISH_MAX];
 	size_t n_published;
 	struct err why;
@@ -234,12 +234,46 @@ int egress_is_early(const struct run_params *p)
 	return p->looks_into_tls || p->spec->publish.n;
 }
 
-/* All that the command has to wait for; once. */
+/* A message's members but those that are between us. */
+static void tell_event(struct egress *e, const char *type, const struct json *j)
+{
+	OWN(json) struct json *data = json_new_object();
+	int64_t port = 0;
+
+	json_int(json_get(j, "peerPort"), &port);
+	for (const struct json *m = json_first(j); m; m = json_next(m))
+		if (strcmp(json_key(m), "type") != 0 && strcmp(json_key(m), "peerPort") != 0)
+			json_add_copy(data, json_key(m), m);
+	e->ops->event(e->cookie, type, data, (unsigned int)port);
+}
+
+/* Without namespaces a server that listens is published by that, and nobody but us can say so. */
+static void tell_direct(struct egress *e)
+{
+	const struct strv *list = &e->p->spec->publish;
+
+	for (size_t i = 0; i < list->n; i++) {
+		OWN(json) struct json *j = json_new_object();
+		struct publish_rule rule;
+
+		if (!e->p->proxies.credential[0] || ports_parse_publish(list->v[i], &rule, NULL) < 0 ||
+		    !bare_needs_no_help(&rule))
+			continue;
+		json_add_str(j, "address", "127.0.0.1");
+		json_add_int(j, "port", rule.port);
+		json_add_int(j, "inside", rule.inside);
+		tell_event(e, "network.published", j);
+	}
+}
+
+/* All that the command has to wait for. */
 static void tell_ready(struct egress *e)
 {
-	if (!egress_is_early(e->p) || (e->p->looks_into_tls && !e->is_trusted) ||
+	if (!egress_is_early(e->p) || e->was_told || (e->p->looks_into_tls && !e->is_trusted) ||
 	    (e->p->spec->publish.n && !e->is_ready))
 		return;
+	e->was_told = 1;
+	tell_direct(e);
 	e->ops->ready(e->cookie);
 }
 
@@ -279,19 +313,6 @@ static void on_violation(struct egress *e, const struct json *j)
 
 	json_int(json_get(j, "peerPort"), &port);
 	e->ops->violation(e->cookie, &v, (unsigned int)port);
-}
-
-/* A message's members but those that are between us. */
-static void tell_event(struct egress *e, const char *type, const struct json *j)
-{
-	OWN(json) struct json *data = json_new_object();
-	int64_t port = 0;
-
-	json_int(json_get(j, "peerPort"), &port);
-	for (const struct json *m = json_first(j); m; m = json_next(m))
-		if (strcmp(json_key(m), "type") != 0 && strcmp(json_key(m), "peerPort") != 0)
-			json_add_copy(data, json_key(m), m);
-	e->ops->event(e->cookie, type, data, (unsigned int)port);
 }
 
 static void on_connected(struct egress *e, const struct json *j)

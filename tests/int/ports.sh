@@ -133,6 +133,12 @@ for LAYOUT in "" 2; do
 	within 20 reached "http://127.0.0.1:$picked/word" "from inside" || fail "the picked port '$picked' was not reached"
 	ended
 
+	# The same port on both sides.
+	publishing --publish "$inside" --json
+	within 20 reached "http://127.0.0.1:$inside/word" "from inside" || fail "not reached at the server's own port"
+	ended
+	says "$WORK/out" "\"type\":\"network.published\",\"address\":\"127.0.0.1\",\"port\":$inside,\"inside\":$inside"
+
 	# A port that is taken: nothing starts.
 	run 125 "$AGATE" run --publish "$own:$inside" -- touch started
 	says "$WORK/err" "cannot publish on '127.0.0.1:$own': Address already in use"
