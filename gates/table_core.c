@@ -188,6 +188,16 @@ static const char sum_options[] =
 #define ENDS_RUN "ends the machine's run"
 #define CUTS_DISKS "writes to disks as a whole"
 
+/* Without a second word it writes a file of its own naming. */
+static void check_pdftotext(struct judge *j, struct parsed *p)
+{
+	if (p->operands.n < 2)
+		judge_note(j, p->name, EFFECT_WORKSPACE_MUTATION, PLACE_INSIDE, p->who, CHANGES, "write",
+			   "'%s' writes a file beside the one it reads", p->who);
+	else if (!arg_is(&p->operands.v[1], "-"))
+		judge_path(j, p->who, &p->operands.v[1], USE_WRITE);
+}
+
 const struct program table_core[] = {
 	/* reading files */
 	ROW("cat", "-AbeEnstTuv --number --number-nonblank --show-all --show-ends --show-nonprinting "
@@ -244,6 +254,25 @@ const struct program table_core[] = {
 		"--gitignore --gitfile:R --ignore-case --info --infofile:R --inodes --matchdirs "
 		"--metafirst --nolinks --noreport --prune --si --sort:- --timefmt:-",
 	  "L*"),
+	ROW("exa|eza|lsd", "-1lGRxFaAdDfrsbBghHimMnoSuUZT -L:- -I:- -t:- --oneline --long --grid --across --recurse --tree --icons? "
+		"--color? --colour? --color-scale? --all --almost-all --list-dirs --directory-only --only-dirs --only-files --level:- "
+		"--depth:- --reverse --sort:- --group-directories-first --group-dirs:- --ignore-glob:- --git-ignore --git --no-git "
+		"--binary --bytes --group --header --links --inode --modified --blocks --time:- --accessed --created --changed "
+		"--time-style:- --no-permissions --no-filesize --no-user --no-time --extended --octal-permissions --total-size "
+		"--classify? --hyperlink? --date:- --size:- --blocks:- --header --human-readable",
+	  "L*"),
+	ROW("hexyl", "-vpC -n:- -c:- -s:- -b:- --length:- --bytes:- --skip:- --block-size:- --no-squeezing --color:- --border:- "
+		"--plain --no-characters --display-offset:- --panels:- --group-size:-", "R*"),
+	ROW("pdfinfo|pdffonts|pdfimages", "= -f:- -l:- --box --meta --rawdates --enc:- --listenc --opw:- --upw:- --list --isodates --dests --url "
+		"--loc --subst", "R"),
+	ROW("pdftotext", "= -f:- -l:- -r:- -x:- -y:- -W:- -H:- -q --layout --raw --nopgbrk --enc:- --eol:- --nodiag --table --fixed:- --bbox "
+		"--htmlmeta --opw:- --upw:-", "R-", .check = check_pdftotext),
+	ROW("pkg-config|pkgconf", "-vh --version --modversion --cflags --libs --libs-only-l --libs-only-L --libs-only-other "
+		"--cflags-only-I --cflags-only-other --exists --atleast-version:- --exact-version:- --max-version:- --list-all "
+		"--list-package-names --print-errors --silence-errors --short-errors --static --variable:- --print-variables "
+		"--print-requires --print-requires-private --print-provides --path --validate --uninstalled", "-*"),
+	ROW("ifconfig", "-as -v", ""),
+	ROW("route", "-nee -46 -v", ""),
 	ROW("basename", "-az -s:- --multiple --suffix:- --zero", "-*"),
 	ROW("dirname", "-z --zero", "-*"),
 	ROW("pathchk", "-pP --portability", "-*"),

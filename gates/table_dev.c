@@ -84,7 +84,7 @@ static const struct {
 		" -version -showversion " },
 	{ "javac", " -version " }, { "lua", " -v " }, { "deno", " -V " }, { "bun", " -v " }, { "rustc",
 	    " -V -vV " },
-	{ "npm", " -v root prefix " }, { "yarn", " -v " }, { "pnpm", " -v root " }, { "cargo", " -V -vV " },
+	{ "npm", " -v root prefix " }, { "yarn", " -v " }, { "pnpm", " -v root " }, { "cargo", " -V -vV --list " },
 	    { "make", " -v " },
 	{ "cmake", " -version " }, { "gradle", " -v " }, { "mvn", " -v " }, { "tsc", " -v " }, { "go",
 	    " version env " },
@@ -206,7 +206,7 @@ static const struct verb verbs[] = {
 	  CHANGES, "changes packages" },
 
 	/* what only tells something */
-	{ "npm", "ls list ll la help help-search", EFFECT_FILE_READ, HARMLESS, "" },
+	{ "npm", "ls list ll la explain why help help-search", EFFECT_FILE_READ, HARMLESS, "" },
 	{ "pip pip3", "list freeze show", EFFECT_FILE_READ, HARMLESS, "" },
 	{ "gem", "list which contents", EFFECT_FILE_READ, HARMLESS, "" },
 	{ "rustup", "show", EFFECT_FILE_READ, HARMLESS, "" },

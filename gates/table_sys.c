@@ -128,14 +128,31 @@ static bool sql_only_reads(const char *sql)
 	return !strstr(sql, "\n.");
 }
 
+/* "file:PATH?mode=ro": the path alone is left; true when it says so. A path with escapes stays as it is. */
+static bool strip_uri(struct judge *j, struct arg *file)
+{
+	const char *query = file->is_known && !strncmp(file->text, "file:", 5) ? strchr(file->text, '?') : NULL;
+
+	if (!query || (strcmp(query, "?mode=ro") && strcmp(query, "?immutable=1")) || strchr(file->text, '%') ||
+	    strchr(file->text, '#') || !strncmp(file->text + 5, "//", 2))
+		return false;
+	file->text = arena_dup(j->arena, file->text + 5, (size_t)(query - file->text - 5));
+	return true;
+}
+
 static void check_sqlite(struct judge *j, struct parsed *p)
 {
 	bool is_memory = p->operands.n && arg_is(&p->operands.v[0], ":memory:");
+	bool is_readonly = opt_has(p, "readonly");
 
-	if (p->operands.n && !is_memory)
-		judge_path(j, p->who, &p->operands.v[0], USE_READ);
+	if (p->operands.n && !is_memory) {
+		struct arg file = p->operands.v[0];
+
+		is_readonly |= strip_uri(j, &file);
+		judge_path(j, p->who, &file, USE_READ);
+	}
 	/* Even a question makes the file where there is none. */
-	if (!opt_has(p, "readonly") && !is_memory)
+	if (!is_readonly && !is_memory)
 		judge_note(j, p->name, EFFECT_WORKSPACE_MUTATION, PLACE_INSIDE, p->who, CHANGES, "write",
 			   "'%s' can make the file it opens, without -readonly", p->who);
 	if (p->operands.n < 2)
