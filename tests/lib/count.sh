@@ -41,17 +41,21 @@ status_words() {
 	esac
 }
 
-# judge NAME COMMAND...: one test: 0 passes, 77 skips for the reason in its last line
+# settle NAME STATUS OUTPUT: one test that ended: 0 passes, 77 skips for the reason in its last line
+settle() {
+	case $2 in
+	0) pass "$1" ;;
+	77) skip "$1" "$(tail -n 1 "$3")" ;;
+	*) fail "$1" "$(status_words "$2")" "$3" ;;
+	esac
+}
+
+# judge NAME COMMAND...: run one test and settle it
 judge() {
-	local name=$1 rc
+	local name=$1
 	shift
 	"$@" >"$tmp/out" 2>&1
-	rc=$?
-	case $rc in
-	0) pass "$name" ;;
-	77) skip "$name" "$(tail -n 1 "$tmp/out")" ;;
-	*) fail "$name" "$(status_words $rc)" "$tmp/out" ;;
-	esac
+	settle "$name" $? "$tmp/out"
 }
 
 # count_tap NAME STATUS FILE: many tests in one program, told by it in cmocka's TAP.
