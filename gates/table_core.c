@@ -272,7 +272,7 @@ const struct program table_core[] = {
 		"--list-package-names --print-errors --silence-errors --short-errors --static --variable:- --print-variables "
 		"--print-requires --print-requires-private --print-provides --path --validate --uninstalled", "-*"),
 	ROW("ifconfig", "-as -v", ""),
-	ROW("route", "-nee -46 -v", ""),
+	ROW("route", "-ne46v", ""),
 	ROW("basename", "-az -s:- --multiple --suffix:- --zero", "-*"),
 	ROW("dirname", "-z --zero", "-*"),
 	ROW("pathchk", "-pP --portability", "-*"),
