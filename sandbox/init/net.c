@@ -343,7 +343,8 @@ int net_host_port(const struct broker *b, unsigned int port)
 /* Does the egress helper serve this port of the run's own loopback? */
 static int is_helpers(const struct broker *b, unsigned int port)
 {
-	return port == PROXY_HTTP_PORT || port == PROXY_SOCKS_PORT || port == DNS_PORT || net_host_port(b, port) >= 0;
+	return port == PROXY_HTTP_PORT || port == PROXY_SOCKS_PORT || port == DNS_PORT || port == TRANSPARENT_PORT ||
+	       net_host_port(b, port) >= 0;
 }
 
 struct answer net_connect(const struct request *r, const void *addr, size_t len)

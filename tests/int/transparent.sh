@@ -231,6 +231,7 @@ says "$WORK/out" '^still 198.18.0.1$'
 says "$WORK/out" '^door 111$'
 refused network-dns '?255?254?253.test'
 refused network-outbound 127.0.0.1
+grep '"127.0.0.1"' "$WORK/violations" | grep -q '"comm":"python3"' || fail "nobody is named as having tried the helper's door"
 
 # Datagrams elsewhere than to the name server are on record, those too that no filter can see, and lead nowhere.
 cat >"$WORK/dir/udp.py" <<'PY'
