@@ -14,6 +14,7 @@ enum {
 	CONNECTION_WINDOW = 1 << 20,
 	RESETS_MAX = 500,
 	VAIN_MAX = 10000,
+	VAIN_BODY = 256 << 10,		/* of a request that was answered before it was whole */
 	ACKS_MAX = 200,			/* answers to pings and settings that wait to be sent */
 };
 
@@ -93,7 +94,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *f, const uin
 	(void)flags;
 	if (!s || f->hd.type != NGHTTP2_HEADERS)
 		return 0;
-	return h2_stream_field(s, f->headers.cat != NGHTTP2_HCAT_REQUEST, name, name_len, value, value_len) < 0 ?
+	return h2_head_field(&s->head, f->headers.cat != NGHTTP2_HCAT_REQUEST, name, name_len, value, value_len) < 0 ?
 		       NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : 0;
 }
 
@@ -145,25 +146,31 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 	(void)flags;
 	if (len)
 		c->vain = 0;
-	if (s && s->worker)
+	if (s && s->worker && !s->told) {
 		h2_stream_data(s, data, len);
-	else
-		L.nghttp2_session_consume(session, id, len);
+		return 0;
+	}
+	L.nghttp2_session_consume(session, id, len);
+	/* A client may finish what it was saying; one that does not stop is stopped. */
+	if (s && s->told && (s->vain += len) > VAIN_BODY)
+		reset(c, id, NGHTTP2_NO_ERROR);
 	return 0;
 }
 
-/* The answer was sent whole and the request still comes: nobody will read it. */
 static int on_frame_send(nghttp2_session *session, const nghttp2_frame *f, void *cookie)
 {
 	struct h2_conn *c = cookie;
 	struct h2_stream *s = f->hd.stream_id ? find(c, f->hd.stream_id) : NULL;
 
-	(void)session;
 	if (f->hd.type != NGHTTP2_DATA && f->hd.type != NGHTTP2_HEADERS)
 		return 0;
 	c->vain = 0;
-	if (s && !s->ended && f->hd.flags & NGHTTP2_FLAG_END_STREAM)
-		reset(c, s->id, NGHTTP2_NO_ERROR);
+	if (!s || !(f->hd.flags & NGHTTP2_FLAG_END_STREAM))
+		return 0;
+	s->told = 1;
+	if (s->unread)
+		L.nghttp2_session_consume(session, s->id, s->unread);
+	s->unread = 0;
 	return 0;
 }
 

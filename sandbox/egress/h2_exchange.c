@@ -14,7 +14,7 @@
 enum {
 	IDLE_MAX = 8,			/* workers kept for the next request */
 	IN_MAX = HTTP_HEAD_MAX + 4096,	/* a head has to fit */
-	BODY_MAX = 64 << 10,		/* of an answer, waiting for the program */
+	BODY_MAX = 32 << 10,		/* of an answer, waiting for the program */
 	FIELD_MAX = HTTP_FIELDS_MAX + 1,
 };
 
@@ -128,14 +128,6 @@ struct h2_stream *h2_stream_new(struct h2_conn *c, int32_t id)
 	return s;
 }
 
-static void drop_head(struct h2_stream *s)
-{
-	struct buf *all[] = { &s->method, &s->scheme, &s->authority, &s->path, &s->cookie, &s->fields };
-
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		buf_done(all[i]);
-}
-
 void h2_stream_free(struct h2_stream *s)
 {
 	if (s->worker)
@@ -144,111 +136,13 @@ void h2_stream_free(struct h2_stream *s)
 	if (s->next)
 		s->next->link = s->link;
 	s->c->n_streams--;
-	drop_head(s);
-	buf_done(&s->trailers);
+	h2_head_done(&s->head);
 	buf_done(&s->body);
 	buf_done(&s->answer_trailers);
 	free(s);
 }
 
-/* --- the request, in HTTP/1.1 --- */
-
-static int is_named(const uint8_t *name, size_t len, const char *wanted)
-{
-	return span_is((struct span){ (const char *)name, len }, wanted);
-}
-
-/* The library has looked at this as well: nothing here may become a line of its own. */
-static int is_text(const uint8_t *s, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if ((s[i] < ' ' && s[i] != '\t') || s[i] == 0x7f)
-			return 0;
-	return 1;
-}
-
-static int is_one_line_of(const struct buf *b)
-{
-	return b->len && !memchr(b->data, ' ', b->len) && !memchr(b->data, '\t', b->len);
-}
-
-/* What RFC 9113 8.2.2 bans: framing is ours to say. */
-static const char *const banned[] = {
-	"connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade", "http2-settings",
-};
-
-static int is_banned(const uint8_t *name, size_t len)
-{
-	for (size_t i = 0; i < ARRAY_LEN(banned); i++)
-		if (is_named(name, len, banned[i]))
-			return 1;
-	return memchr(name, ':', len) != NULL;
-}
-
-static int put_field(struct buf *out, const uint8_t *name, size_t name_len, const uint8_t *value, size_t value_len)
-{
-	buf_add(out, name, name_len);
-	buf_adds(out, ": ");
-	buf_add(out, value, value_len);
-	return buf_adds(out, "\r\n");
-}
-
-static int put_pseudo(struct h2_stream *s, const uint8_t *name, size_t name_len, const uint8_t *value, size_t value_len)
-{
-	const struct { const char *name; struct buf *to; } table[] = {
-		{ ":method", &s->method }, { ":scheme", &s->scheme }, { ":authority", &s->authority },
-		{ ":path", &s->path },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(table); i++)
-		if (is_named(name, name_len, table[i].name))
-			return table[i].to->len ? -1 : buf_add(table[i].to, value, value_len);
-	return -1;	/* ":protocol" and whatever else may come */
-}
-
-/* RFC 9113 8.2.3: the pieces of a cookie are one field again. */
-static int put_cookie(struct h2_stream *s, const uint8_t *value, size_t len)
-{
-	buf_adds(&s->cookie, s->cookie.len ? "; " : "Cookie: ");
-	return buf_add(&s->cookie, value, len);
-}
-
-int h2_stream_field(struct h2_stream *s, int trailer, const uint8_t *name, size_t name_len, const uint8_t *value,
-		    size_t value_len)
-{
-	s->head_bytes += name_len + value_len + 4;
-	if (s->head_bytes > HTTP_HEAD_MAX || ++s->n_fields > 10 * HTTP_FIELDS_MAX || !is_text(value, value_len))
-		return -1;
-	if (name_len && name[0] == ':')
-		return trailer ? -1 : put_pseudo(s, name, name_len, value, value_len);
-	if (is_banned(name, name_len))
-		return -1;
-	if (trailer)
-		return put_field(&s->trailers, name, name_len, value, value_len);
-	if (is_named(name, name_len, "te"))
-		return 0;	/* for this hop alone; trailers pass without it */
-	if (is_named(name, name_len, "cookie"))
-		return put_cookie(s, value, value_len);
-	s->has_length |= is_named(name, name_len, "content-length");
-	/* The usual "host" beside ":authority" says the same; one that does not goes along, and is refused as a second. */
-	if (is_named(name, name_len, "host") && s->authority.len == value_len &&
-	    span_is((struct span){ (const char *)value, value_len }, s->authority.data))
-		return 0;
-	return put_field(&s->fields, name, name_len, value, value_len);
-}
-
-static void put_head(struct h2_stream *s, int chunked, struct buf *out)
-{
-	buf_addf(out, "%s %s HTTP/1.1\r\n", s->method.data, s->path.data);
-	if (s->authority.len)
-		buf_addf(out, "Host: %s\r\n", s->authority.data);
-	buf_add(out, s->fields.data ? s->fields.data : "", s->fields.len);
-	if (s->cookie.len)
-		buf_addf(out, "%s\r\n", s->cookie.data);
-	if (chunked)
-		buf_adds(out, "Transfer-Encoding: chunked\r\n");
-	buf_adds(out, "\r\n");
-}
+/* --- the request --- */
 
 /* Write what goes; what the host has taken makes room for more. */
 static void flush(struct h2_worker *w)
@@ -269,24 +163,41 @@ static void want(struct h2_worker *w)
 	stream_want(&w->io, room && !w->io.ended && !w->io.in_broke ? LOOP_READ : 0);
 }
 
+/* The host would be asked in HTTP/1.1, where there is no gRPC: say so in its own words. */
+static uint32_t answer_grpc(struct h2_stream *s)
+{
+	static const struct { const char *name, *value; } fields[] = {
+		{ ":status", "200" }, { "content-type", "application/grpc" }, { "grpc-status", "12" },
+		{ "grpc-message", "agate looks into TLS to this host and speaks HTTP/1.1 to it: no gRPC; "
+				  "excludeDomains in the configuration leaves it alone" },
+	};
+	nghttp2_nv nv[ARRAY_LEN(fields)];
+
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+		nv[i] = (nghttp2_nv){ (uint8_t *)(uintptr_t)fields[i].name, (uint8_t *)(uintptr_t)fields[i].value,
+				      strlen(fields[i].name), strlen(fields[i].value), NGHTTP2_NV_FLAG_NONE };
+	return L.nghttp2_submit_response(s->c->session, s->id, nv, ARRAY_LEN(nv), NULL) ? NGHTTP2_INTERNAL_ERROR : 0;
+}
+
 uint32_t h2_stream_begin(struct h2_stream *s, int ended)
 {
 	struct h2_worker *w;
 
 	s->ended = ended;
-	if (!is_one_line_of(&s->method) || !is_one_line_of(&s->path) || !s->scheme.len ||
-	    strcmp(s->scheme.data, "https"))
+	if (!h2_head_is_whole(&s->head))
 		return NGHTTP2_PROTOCOL_ERROR;
+	if (s->head.is_grpc)
+		return answer_grpc(s);
 	w = worker_for(s->c);
 	if (!w)
 		return NGHTTP2_REFUSED_STREAM;
 	s->c->n_idle--;
 	w->s = s;
 	s->worker = w;
-	w->is_head = !strcmp(s->method.data, "HEAD");
-	w->chunked = !ended && !s->has_length;
-	put_head(s, w->chunked, &w->io.out);
-	drop_head(s);
+	w->is_head = !strcmp(s->head.method.data, "HEAD");
+	w->chunked = !ended && !s->head.has_length;
+	h2_head_write(&s->head, w->chunked, &w->io.out);
+	h2_head_drop(&s->head);
 	if (w->io.out.failed)
 		return NGHTTP2_INTERNAL_ERROR;
 	flush(w);
@@ -314,7 +225,7 @@ void h2_stream_end(struct h2_stream *s)
 	if (!w || !w->chunked)
 		return;
 	buf_adds(&w->io.out, "0\r\n");
-	buf_add(&w->io.out, s->trailers.data ? s->trailers.data : "", s->trailers.len);
+	buf_add(&w->io.out, s->head.trailers.data ? s->head.trailers.data : "", s->head.trailers.len);
 	buf_adds(&w->io.out, "\r\n");
 	flush(w);
 	want(w);
@@ -347,7 +258,7 @@ static size_t list_fields(const struct http_head *head, char status[16], nghttp2
 	snprintf(status, 16, "%d", head->status);	/* three digits, or it would have been refused */
 	ret[0] = (nghttp2_nv){ (uint8_t *)(uintptr_t)":status", (uint8_t *)status, 7, 3, NGHTTP2_NV_FLAG_NONE };
 	for (size_t i = 0; i < head->n_fields; i++)
-		if (!is_banned((const uint8_t *)head->field[i].name.p, head->field[i].name.len))
+		if (!h2_head_is_banned(head->field[i].name.p, head->field[i].name.len))
 			ret[n++] = pair_of(head->field[i].name, head->field[i].value);
 	return n;
 }
@@ -385,8 +296,8 @@ static void pump(struct h2_stream *s)
 		if (p.kind == HTTP_DATA)
 			buf_add(&s->body, p.data.p, p.data.len);
 		else if (p.kind == HTTP_TRAILER)
-			put_field(&s->answer_trailers, (const uint8_t *)p.trailer.name.p, p.trailer.name.len,
-				  (const uint8_t *)p.trailer.value.p, p.trailer.value.len);
+			buf_addf(&s->answer_trailers, "%.*s: %.*s\r\n", (int)p.trailer.name.len, p.trailer.name.p,
+				 (int)p.trailer.value.len, p.trailer.value.p);
 		else if (p.kind == HTTP_END)
 			s->over = 1;
 		else if (p.kind == HTTP_BAD || (p.kind == HTTP_MORE && (w->io.ended || w->io.in_broke)))
@@ -491,7 +402,7 @@ static void on_worker(void *cookie, int fd, unsigned int ready)
 		return;
 	}
 	if (ready & (LOOP_READ | LOOP_HUP))
-		stream_fill(&w->io, IN_MAX);
+		stream_fill(&w->io, s->answered ? BODY_MAX : IN_MAX);
 	flush(w);
 	receive_heads(s);
 	pump(s);

@@ -2,12 +2,13 @@
  * sandbox/egress/h2_internal.h - one HTTP/2 connection, for its two files alone
  *
  *	h2.c		frames: the session with the program, and what it may ask of us
- *	h2_exchange.c	streams: requests written in HTTP/1.1 to a worker, its answers read
+ *	h2_exchange.c	streams: requests written in HTTP/1.1 (h2_head.h) to a worker, its answers read
  */
 #ifndef SANDBOX_EGRESS_H2_INTERNAL_H
 #define SANDBOX_EGRESS_H2_INTERNAL_H
 
 #include "sandbox/egress/egress_internal.h"
+#include "sandbox/egress/h2_head.h"
 #include "sandbox/egress/h2_lib.h"
 #include "sandbox/egress/http.h"
 #include "sandbox/egress/stream.h"
@@ -37,17 +38,14 @@ struct h2_stream {
 	struct h2_stream *next, **link;
 	int32_t id;
 	struct h2_worker *worker;	/* NULL: the request is not complete, or cannot be served */
-	/* the request's head, as it comes */
-	struct buf method, scheme, authority, path, cookie;
-	struct buf fields;		/* in HTTP/1.1's form */
-	struct buf trailers;
-	size_t head_bytes, n_fields;
-	int has_length;			/* said in its head */
+	struct h2_head head;
 	int ended;			/* all of it is there */
 	size_t unread;			/* bytes of its body that the host has not taken */
 	/* the answer */
 	int answered;			/* its head was sent on */
 	int over;			/* all of it was read */
+	int told;			/* all of it was sent */
+	size_t vain;			/* bytes of the request that came behind that */
 	struct buf body;		/* read, not yet sent */
 	struct buf answer_trailers;
 	int is_waiting;			/* the session waits for more of ->body */
@@ -74,10 +72,6 @@ void h2_run(struct h2_conn *c);
 struct h2_stream *h2_stream_new(struct h2_conn *c, int32_t id);
 /* h2_stream_free() - its worker goes on to the next if it can */
 void h2_stream_free(struct h2_stream *s);
-
-/* h2_stream_field() - one field of the head, or with @trailer behind the body; 0, or -1 if there may be no such */
-int h2_stream_field(struct h2_stream *s, int trailer, const uint8_t *name, size_t name_len, const uint8_t *value,
-		    size_t value_len);
 
 /* h2_stream_begin() - the head is complete, and with @ended the whole request. Error code of a refusal, or 0 */
 uint32_t h2_stream_begin(struct h2_stream *s, int ended);

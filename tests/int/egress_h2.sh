@@ -127,6 +127,7 @@ inside 0 "$get -o /dev/null -w 'version %{http_version}\n' https://api.test:$por
 	$get https://api.test:$port/cut || echo cut with \$?
 	$get -I https://api.test:$port/head; echo \"head ended with \$?\"
 	$get --http1.1 https://api.test:$port/old
+	$get -i -H 'Content-Type: application/grpc' -H 'TE: trailers' --data-binary x https://api.test:$port/a.b.C/Call
 	$get -H \"x-api-key: \$FILE_KEY\" https://other.test:$port/public/x
 	$get https://other.test:$port/private
 	$get https://other.test:$port/public/y
@@ -143,6 +144,8 @@ says "$WORK/out" '^no length ended with 0$'
 says "$WORK/out" 'cut with [1-9]'
 says "$WORK/out" '^HTTP/2 200'
 says "$WORK/out" '^answer to /old$'
+says "$WORK/out" '^grpc-status: 12'
+says "$WORK/out" '^grpc-message: .*excludeDomains'
 says "$WORK/out" "placeholder of the credential 'FILE_KEY', which is for another host"
 says "$WORK/out" "no request rule allows GET '/private'"
 says "$WORK/out" '^answer to /public/y$'
