@@ -295,11 +295,11 @@ int transparent_heard(struct egress *eg, const struct json *msg, int *fd)
 
 /* --- who knocks --- */
 
-static struct trans_conn *find_outside(const struct egress *eg, const struct ip *to, uint16_t port)
+static struct trans_conn *find_outside(const struct egress *eg, const struct ip *to, const struct ip *from, uint16_t port)
 {
 	struct trans_conn *c = eg->transparent.outside;
 
-	while (c && (c->knock.port != port || !ip_equal(&c->knock.to, to)))
+	while (c && (c->knock.port != port || !ip_equal(&c->knock.to, to) || !ip_equal(&c->knock.from, from)))
 		c = c->next;
 	return c;
 }
@@ -328,7 +328,7 @@ static void greet(struct egress *eg, const struct knock *k)
 /* The first time, or again: a kernel that has no answer asks every second. */
 static void on_knock(struct egress *eg, const struct knock *k)
 {
-	struct trans_conn *c = find_outside(eg, &k->to, k->port);
+	struct trans_conn *c = find_outside(eg, &k->to, &k->from, k->port);
 
 	if (c && c->knock.seq != k->seq) {	/* another connection from the same port: the one before was given up */
 		c->is_answered = 1;
@@ -410,14 +410,15 @@ static void serve(struct trans_conn *c, int fd)
 
 void transparent_accept(struct egress *eg, int fd, uint16_t peer_port)
 {
-	struct sockaddr_storage ss = { 0 };
-	socklen_t len = sizeof(ss);
+	struct sockaddr_storage here = { 0 }, there = { 0 };
+	socklen_t here_len = sizeof(here), there_len = sizeof(there);
 	struct trans_conn *c = NULL;
+	struct ip to, from;
 	int unused = 0;
-	struct ip at;
 
-	if (getsockname(fd, (struct sockaddr *)&ss, &len) == 0 && ip_from_sockaddr((struct sockaddr *)&ss, &at) == 0)
-		c = find_outside(eg, &at, peer_port);
+	if (getsockname(fd, (struct sockaddr *)&here, &here_len) == 0 && ip_from_sockaddr((struct sockaddr *)&here, &to) == 0 &&
+	    getpeername(fd, (struct sockaddr *)&there, &there_len) == 0 && ip_from_sockaddr((struct sockaddr *)&there, &from) == 0)
+		c = find_outside(eg, &to, &from, peer_port);
 	if (!c || c->state != LET_IN) {
 		socket_reset(fd);
 		return;
