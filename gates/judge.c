@@ -123,7 +123,7 @@ void judge_note(struct judge *j, const struct arg *at, enum effect_class class, 
 		const char *subject, enum weight weight, const char *rule, const char *why, ...)
 {
 	struct finding *f = ARENA_NEW(j->arena, struct finding);
-	char text[sizeof(((struct verdict *)0)->reason)];
+	char text[sizeof(((struct verdict *)0)->reason)] = "";
 	va_list ap;
 
 	f->effect = (struct effect){ .class = class, .place = place };
@@ -136,9 +136,12 @@ void judge_note(struct judge *j, const struct arg *at, enum effect_class class, 
 	if (is_repeat(j, f) || (j->n_findings >= MAX_FINDINGS && weight <= j->heaviest))
 		return;
 	j->heaviest = weight > j->heaviest ? weight : j->heaviest;
-	va_start(ap, why);
-	vsnprintf(text, sizeof(text), why, ap);
-	va_end(ap);
+	/* What is harmless is no reason. */
+	if (weight != HARMLESS) {
+		va_start(ap, why);
+		vsnprintf(text, sizeof(text), why, ap);
+		va_end(ap);
+	}
 	f->why = arena_dup(j->arena, text, strlen(text));
 	*(j->last ? &j->last->next : &j->first) = f;
 	j->last = f;
