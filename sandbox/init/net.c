@@ -358,15 +358,13 @@ struct answer net_connect(const struct request *r, const void *addr, size_t len)
 		return r->b->bare ? answer_errno(EINVAL) : answer_continue();	/* too short: the kernel says so */
 	if (r->b->bare)
 		return net_connect_bare(r, &d);
-	if (net_is_loopback(&d) && !is_helpers(r->b, d.port))
-		return answer_continue();
 	sock = target_take_fd(r, (int)r->n->data.args[0]);
 	if (sock < 0)
 		return answer_errno(errno);
 	if (getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &type_len) < 0) {
 		a = answer_errno(errno);
-	} else if (net_is_loopback(&d)) {	/* the helper, which is to know the caller */
-		if (type == SOCK_STREAM || d.port == DNS_PORT)
+	} else if (net_is_loopback(&d)) {	/* the run's own, or the helper, which is to know the caller */
+		if (is_helpers(r->b, d.port) && (type == SOCK_STREAM || d.port == DNS_PORT))
 			net_tell_caller(r, sock, &d, 0);
 		a = net_connect_to(r, sock, addr, (socklen_t)len);
 	} else {
