@@ -477,7 +477,6 @@ int cgroup_end(struct cgroup *g, struct err *err)
 /* 1 if @path lies in a cgroup2 mount: whoever wrote it down, nothing else may be removed. */
 static int is_group_path(const struct cgroup_host *host, const char *path)
 {
-	__attribute__((cleanup(own_own_group))) struct own_group found = { 0 };
 	OWN(fd) int proc = open(host->proc, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	OWN(buf) struct buf mounts = { 0 };
 	char *save = NULL;
