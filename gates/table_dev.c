@@ -84,7 +84,7 @@ static const struct {
 		" -version -showversion " },
 	{ "javac", " -version " }, { "lua", " -v " }, { "deno", " -V " }, { "bun", " -v " }, { "rustc",
 	    " -V -vV " },
-	{ "npm", " -v root prefix " }, { "yarn", " -v " }, { "pnpm", " -v root " }, { "cargo", " -V -vV --list " },
+	{ "npm", " -v root prefix run " }, { "yarn", " -v " }, { "pnpm", " -v root run " }, { "cargo", " -V -vV --list " },
 	    { "make", " -v " },
 	{ "cmake", " -version " }, { "gradle", " -v " }, { "mvn", " -v " }, { "tsc", " -v " }, { "go",
 	    " version env " },
