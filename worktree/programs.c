@@ -12,8 +12,11 @@
 #include "base/own.h"
 #include "worktree/programs.h"
 
-/* Stands for an external diff: git 2.39 takes an empty name for a program. Seven arguments, one for what is unmerged. */
-#define PLAIN_DIFF "agate_diff() { [ $# -ge 7 ] || { echo \"* Unmerged path $1\"; return; }; " \
+/*
+ * Stands for an external diff: git 2.39 takes an empty name for a program. Seven arguments, one for what
+ * is unmerged; a reader that has seen enough is no failure.
+ */
+#define PLAIN_DIFF "agate_diff() { trap '' PIPE; exec 2>/dev/null; [ $# -ge 7 ] || { echo \"* Unmerged path $1\"; return; }; " \
 	"echo \"diff --git a/$1 b/$1\"; diff -u --label \"a/$1\" --label \"b/$1\" \"$2\" \"$5\"; :; }; agate_diff"
 
 /* Which values name a program. */

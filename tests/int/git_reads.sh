@@ -113,6 +113,9 @@ looks --mode plan -- "cd inner; $reads; git diff -- a.w; cd ../lazy; $reads; cd 
 says "$WORK/out" '^\+two'
 looks --mode plan --workspace in-place -- "$reads; cd inner; $reads"
 says "$WORK/out" '^\+two'
+looks --mode plan -- 'git diff | head -n 3; git diff HEAD | sed -n 1,2p; git diff -- a.c'
+says "$WORK/out" '^\+two'
+silent "$WORK/err" fatal
 looks --mode plan --json -- 'git status'
 says "$WORK/out" '"type":"workspace.programs".*"diff.w.textconv".*'
 says "$WORK/out" '"filter.f.clean"'
