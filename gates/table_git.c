@@ -482,7 +482,7 @@ static const char push_options[] =
 #define ASKS_REMOTE EFFECT_NETWORK_EGRESS, .weight = CHANGES
 
 const struct program table_git[] = {
-	ROW("git", "+ -p!U -P -v!H -C:L -c:- --git-dir:- --work-tree:L --namespace:- --exec-path?U "
+	ROW("git", "+ -p!U -P -v!H -C:L -c:- --git-dir:- --work-tree:R --namespace:- --exec-path?U "
 		"--html-path --man-path --info-path --paginate!U --no-pager --no-replace-objects "
 		"--no-lazy-fetch --no-advice --bare --literal-pathspecs --glob-pathspecs "
 		"--noglob-pathspecs --icase-pathspecs --no-optional-locks --list-cmds:- --config-env:U "
