@@ -445,20 +445,42 @@ static int names_host(const struct json *list, const char *host)
 	return 0;
 }
 
+/* Does a rule of @list, however wide, mean that host? What is no rule is told by the helper. */
+static int covers(const struct json *list, const char *host)
+{
+	OWN(domain) struct domain_set set = { 0 };
+	struct domain_verdict v;
+	const char *why;
+	struct host h;
+
+	for (const struct json *j = json_first(list); j; j = json_next(j)) {
+		const char *s = json_str(json_type(j) == JSON_OBJECT ? json_get(j, "host") : j);
+
+		if (s)
+			domain_add(&set, DOMAIN_DENY, s, "hosts", NULL, NULL);
+	}
+	if (host_parse(host, strlen(host), &h, &why) < 0)
+		return 0;
+	domain_judge(&set, &h, 443, &v);
+	return v.answer == DOMAIN_DENIED;
+}
+
 static int forbid_pushes(struct json *egress)
 {
 	struct json *routes = (struct json *)(size_t)json_get(egress, "routes"), *rule;
-	int is_ours = 0;
+	int is_ours = 0, is_limited = covers(routes, PUSH_HOST);
 
 	for (const struct json *j = json_first(json_get(egress, "credentials")); j; j = json_next(j))
-		is_ours |= names_host(json_get(j, "hosts"), PUSH_HOST);
+		is_ours |= covers(json_get(j, "hosts"), PUSH_HOST);
 	if (!is_ours || names_host(routes, PUSH_HOST))
 		return 0;
 	if (!routes)
 		routes = json_add_array(egress, "routes");
 	rule = json_add_object(routes, NULL);
+	/* What a wider rule of the user's allows is not to become everything. */
+	if (!is_limited && !json_add_str(json_add_array(rule, "allow"), NULL, "* /**"))
+		return -1;
 	return json_add_str(rule, "host", PUSH_HOST) &&
-	       json_add_str(json_add_array(rule, "allow"), NULL, "* /**") &&
 	       json_add_str(json_add_array(rule, "deny"), NULL, "POST /**/git-receive-pack") ? 0 : -1;
 }
 

@@ -113,16 +113,49 @@ static void a_secret_is_kept_apart_from_what_is_told(void **state)
 
 static void a_key_for_github_does_not_push(void **state)
 {
-	struct user_config c;
+	static const struct { const char *member; int is_forbidden; } rows[] = {
+		{ "\"provider\":\"github\"", 1 }, { "\"hosts\":[\"github.com:443\"]", 1 },
+		{ "\"hosts\":[\"GitHub.com.\"]", 1 }, { "\"hosts\":[\"github.com.:443\"]", 1 },
+		{ "\"hosts\":[\"*.com\"]", 1 }, { "\"hosts\":[\"github.com:8443\"]", 0 },
+		{ "\"hosts\":[\"github.community\"]", 0 }, { "\"hosts\":[\"github.com.evil.test\"]", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		OWN(strv) struct strv env = { 0 };
+		const struct json *route;
+		struct user_config c;
+		struct err err;
+		char text[256];
+
+		snprintf(text, sizeof(text), "{\"credentials\":[{\"name\":\"GH_TOKEN\",%s," FROM "}]}", rows[i].member);
+		assert_int_equal(load(text, &c, &err), 0);
+		assert_int_equal(reveal(&c, &env, &err), 0);
+		route = json_at(json_get(c.egress, "routes"), 0);
+		if (!route != !rows[i].is_forbidden)
+			fail_msg("%s", rows[i].member);
+		if (route) {
+			assert_string_equal(json_str(json_get(route, "host")), "github.com");
+			assert_string_equal(json_str(json_at(json_get(route, "deny"), 0)), "POST /**/git-receive-pack");
+		}
+		user_config_free(&c);
+	}
+}
+
+static void a_rule_against_pushes_does_not_widen_what_a_user_allows(void **state)
+{
 	OWN(strv) struct strv env = { 0 };
 	const struct json *route;
+	struct user_config c;
 	struct err err;
 
 	(void)state;
-	assert_int_equal(load("{\"credentials\":[{\"name\":\"GH_TOKEN\",\"provider\":\"github\"," FROM "}]}", &c, &err), 0);
+	assert_int_equal(load("{\"credentials\":[{\"name\":\"GH_TOKEN\",\"provider\":\"github\"," FROM "}],"
+			      "\"routes\":[{\"host\":\"*.com\",\"allow\":[\"GET /x\"]}]}", &c, &err), 0);
 	assert_int_equal(reveal(&c, &env, &err), 0);
-	route = json_at(json_get(c.egress, "routes"), 0);
+	route = json_at(json_get(c.egress, "routes"), 1);
 	assert_string_equal(json_str(json_get(route, "host")), "github.com");
+	assert_null(json_get(route, "allow"));
 	assert_string_equal(json_str(json_at(json_get(route, "deny"), 0)), "POST /**/git-receive-pack");
 	user_config_free(&c);
 }
@@ -178,6 +211,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_understood_is_refused_at_load),
 		cmocka_unit_test(a_secret_is_kept_apart_from_what_is_told),
 		cmocka_unit_test(a_key_for_github_does_not_push),
+		cmocka_unit_test(a_rule_against_pushes_does_not_widen_what_a_user_allows),
 		cmocka_unit_test(a_source_that_gives_no_secret_is_named),
 		cmocka_unit_test(a_file_of_others_is_refused_and_none_is_fine),
 	};
