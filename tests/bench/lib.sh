@@ -73,12 +73,11 @@ table() {
 		}'
 }
 
-# tree DIR: 20,000 small files in 200 directories, in a git repository
-tree() {
+# files DIR N: N hundred small files, a hundred in each directory
+files() {
 	mkdir -p "$1"
-	git -C "$1" init -q -b main
-	awk -v top="$1" 'BEGIN {
-		for (d = 1; d <= 200; d++) {
+	awk -v top="$1" -v n="$2" 'BEGIN {
+		for (d = 1; d <= n; d++) {
 			dir = top "/d" d; system("mkdir -p " dir)
 			for (f = 1; f <= 100; f++) {
 				file = dir "/f" f ".txt"
@@ -87,6 +86,13 @@ tree() {
 			}
 		}
 	}'
+}
+
+# tree DIR: 20,000 small files in 200 directories, in a git repository
+tree() {
+	mkdir -p "$1"
+	git -C "$1" init -q -b main
+	files "$1" 200
 	git -C "$1" add -A
 	git -C "$1" -c gc.auto=0 commit -q -m "all"	# no work behind our back
 }
