@@ -5,6 +5,7 @@
 #include <cmocka.h>
 #include <sys/mman.h>
 
+#include "sandbox/egress/h2_lib.h"
 #include "sandbox/egress/mint.h"
 #include "sandbox/egress/tls_lib.h"
 #include "sandbox/egress/tls_trust.h"
@@ -605,6 +606,111 @@ static void many_connections_at_once_get_their_answers(void **state)
 	expect_silence(&proxy);
 }
 
+/* --- HTTP/2, in frames written by hand --- */
+
+enum { H2_DATA = 0, H2_GOAWAY = 7 };
+
+/* A helper of its own, whose connections may be idle for a second. */
+static void start_impatient(struct proxy *p)
+{
+	char rest[1024];
+
+	snprintf(rest, sizeof(rest), ",\"hosts\":{\"api.test\":[\"127.0.0.1\"]},\"allow\":[\"api.test:%1$u\"],"
+		 "\"tlsTerminate\":{\"hosts\":[\"api.test:%1$u\"],\"extraCaCertPaths\":[\"%2$s\"]},"
+		 "\"limits\":{\"keepAliveMs\":1000}", tls_server_.port, extra_path);
+	proxy_start(p, rest);
+	json_free(hear(p));
+	expect_ready(p);
+}
+
+static SSL *connect_h2(const struct proxy *p, SSL_CTX *ctx)
+{
+	int fd = dial_port(p->http);
+	const unsigned char *name = NULL;
+	unsigned int len = 0;
+	char text[128];
+	SSL *ssl;
+
+	snprintf(text, sizeof(text), "CONNECT api.test:%u HTTP/1.1\r\n\r\n", tls_server_.port);
+	put(fd, text);
+	expect(fd, "HTTP/1.1 200 Connection Established\r\n\r\n");
+	ssl = tls_over(ctx, fd);
+	L.SSL_set_connect_state(ssl);
+	assert_int_equal(L.SSL_do_handshake(ssl), 1);
+	L.SSL_get0_alpn_selected(ssl, &name, &len);
+	assert_int_equal(len, 2);
+	assert_memory_equal(name, "h2", 2);
+	return ssl;
+}
+
+static void put_h2(struct buf *b, const char *name, const char *value)
+{
+	buf_addc(b, 0);
+	buf_addc(b, (char)strlen(name));
+	buf_adds(b, name);
+	buf_addc(b, (char)strlen(value));
+	buf_adds(b, value);
+}
+
+/* The next frame's type, -1 at the end; its flags and its beginning. */
+static int next_frame(SSL *ssl, int *ret_flags, char data[512])
+{
+	unsigned char head[9];
+	size_t len, got = 0;
+
+	for (size_t n = 0; n < sizeof(head); n++)
+		if (L.SSL_read(ssl, head + n, 1) != 1)
+			return -1;
+	len = (size_t)head[0] << 16 | (size_t)head[1] << 8 | head[2];
+	memset(data, 0, 512);
+	for (char byte; got < len && L.SSL_read(ssl, &byte, 1) == 1; got++)
+		if (got < 511)
+			data[got] = byte;
+	*ret_flags = head[4];
+	return head[3];
+}
+
+static void http_2_is_spoken_and_an_idle_connection_told_to_go(void **state)
+{
+	SSL_CTX *ctx = L.SSL_CTX_new(L.TLS_client_method());	/* whom it believes is looked at elsewhere */
+	OWN(buf) struct buf block = { 0 };
+	OWN(buf) struct buf out = { 0 };
+	struct proxy p;
+	int flags = 0, type, answered = 0, was_told = 0;
+	char data[512], authority[64];
+	SSL *ssl;
+
+	(void)state;
+	if (h2_lib_load(NULL) < 0)
+		skip();
+	start_impatient(&p);
+	assert_int_equal(L.SSL_CTX_set_alpn_protos(ctx, (const unsigned char *)"\x02h2\x08http/1.1", 12), 0);
+	ssl = connect_h2(&p, ctx);
+	snprintf(authority, sizeof(authority), "api.test:%u", tls_server_.port);
+	put_h2(&block, ":method", "GET");
+	put_h2(&block, ":scheme", "https");
+	put_h2(&block, ":authority", authority);
+	put_h2(&block, ":path", "/in-frames");
+	put_h2(&block, "x-mine", "7");
+	buf_adds(&out, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+	buf_add(&out, "\0\0\0\4\0\0\0\0\0", 9);
+	buf_add(&out, "\0\0", 2);
+	buf_addc(&out, (char)block.len);
+	buf_add(&out, "\1\5\0\0\0\1", 6);
+	buf_add(&out, block.data, block.len);
+	assert_int_equal(L.SSL_write(ssl, out.data, (int)out.len), (int)out.len);
+	while ((type = next_frame(ssl, &flags, data)) >= 0) {
+		answered |= type == H2_DATA && strstr(data, "GET /in-frames HTTP/1.1\r\nHost: api.test:") &&
+			    strstr(data, "x-mine: 7\r\n");
+		was_told |= type == H2_GOAWAY;
+	}
+	assert_true(answered);
+	assert_true(was_told);
+	own_ssl(&ssl);
+	L.SSL_CTX_free(ctx);
+	proxy_stop(&p);
+}
+
 static void only_certificates_are_taken_from_a_file_of_trust(void **state)
 {
 	static const char text[] = "x\n-----BEGIN PRIVATE KEY-----\nk\n-----END PRIVATE KEY-----\n"
@@ -637,6 +743,7 @@ int main(void)
 		cmocka_unit_test(old_versions_of_tls_are_refused_and_sessions_are_not_resumed),
 		cmocka_unit_test(certificates_are_kept_for_a_bounded_number_of_hosts),
 		cmocka_unit_test(many_connections_at_once_get_their_answers),
+		cmocka_unit_test(http_2_is_spoken_and_an_idle_connection_told_to_go),
 		cmocka_unit_test(only_certificates_are_taken_from_a_file_of_trust),
 	};
 
