@@ -21,6 +21,7 @@
 #include "sandbox/filter.h"
 #include "sandbox/init/proto.h"
 #include "sandbox/names.h"
+#include "sandbox/policy.h"
 #include "sandbox/spec.h"
 
 struct building {
@@ -300,6 +301,14 @@ static uint32_t section(struct buf *to, const struct buf *from, size_t element, 
 	return at;
 }
 
+static int may_fold(const struct sandbox_spec *spec)
+{
+	for (size_t i = 0; i < spec->n_binds; i++)
+		if (spec_bind_is_writable(spec, &spec->binds[i]) && policy_may_fold(spec->binds[i].host_path))
+			return 1;
+	return 0;
+}
+
 /* The texts come last: everything before them is aligned, and their end is the blob's NUL. */
 static int put_together(struct building *b, const struct run_params *p, struct buf *ret)
 {
@@ -317,6 +326,7 @@ static int put_together(struct building *b, const struct run_params *p, struct b
 	buf_add(ret, &h, sizeof(h));
 	for (int i = 0; i < 2; i++)
 		h.filter_off[i] = section(ret, &b->filter[i], sizeof(struct sock_filter), &h.n_filter[i]);
+	h.fold_case = (uint32_t)may_fold(p->spec);
 	h.may_seal = (uint32_t)is_all_private(p, b->is_bare);
 	h.zones_off = section(ret, &b->zones, sizeof(struct blob_zone), &h.n_zones);
 	h.rules_off = section(ret, &b->rules, sizeof(uint32_t), &h.n_rules);

@@ -122,4 +122,10 @@ int policy_reads_more(void);
  */
 int policy_root_only_files(const char *root, struct strv *ret, struct err *err);
 
+/*
+ * policy_may_fold() - 1 if names in the directory @path may be compared without case: it says so
+ * itself (ext4's and f2fs' casefold), or its file system is of a kind that does, or it cannot be told
+ */
+int policy_may_fold(const char *path);
+
 #endif

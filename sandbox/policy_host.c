@@ -6,10 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -372,4 +376,23 @@ int policy_root_only_files(const char *root, struct strv *ret, struct err *err)
 	if (walk_dir(&w, fd, 0) < 0)
 		return -1;
 	return strv_copy(ret, &found) < 0 ? err_set(err, ERR_NOMEM, 0, "no memory for '%s'", root) : 0;
+}
+
+/* --- names without case --- */
+
+int policy_may_fold(const char *path)
+{
+	/* FAT, exFAT, NTFS (both drivers), CIFS, SMB2, HFS, HFS+, APFS through FUSE and whatever else a FUSE server is. */
+	static const uint32_t kinds[] = { 0x4d44, 0x2011bab0, 0x5346544e, 0x7366746e, 0xff534d42, 0xfe534d42, 0x4244,
+					  0x482b, 0x65735546 };
+	OWN(fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct statfs fs;
+	int flags = 0;
+
+	if (fd < 0 || fstatfs(fd, &fs) < 0)
+		return 1;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if ((uint32_t)fs.f_type == kinds[i])
+			return 1;
+	return !ioctl(fd, FS_IOC_GETFLAGS, &flags) && (flags & FS_CASEFOLD_FL);
 }

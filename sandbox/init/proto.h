@@ -78,6 +78,7 @@ struct blob_head {
 	uint32_t literals_off, n_literals;	/* the same: addresses allowed as such, "1.2.3.4" or "::1", any port */
 	/* two arrays of struct sock_filter: changes by descriptor trapped as well, or spared */
 	uint32_t filter_off[2], n_filter[2];
+	uint32_t fold_case;		/* 1: what is writable may take ".ENV" for ".env" */
 	uint32_t may_seal;		/* 1: all that is writable is private, so sealing makes up for the spared */
 	uint32_t listen_proxies;	/* 1: open the two proxy listeners */
 	uint32_t is_bare;		/* 1: no namespaces: Landlock holds reads and TCP too */

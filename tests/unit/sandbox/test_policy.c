@@ -375,6 +375,14 @@ static void root_reads_more_than_others(void **state)
 		assert_int_equal(policy_reads_more(), 1);
 }
 
+/* No file system here folds, so only the two other answers can be had. */
+static void names_are_folded_where_the_directory_may_do_so(void **state)
+{
+	(void)state;
+	assert_int_equal(policy_may_fold("/tmp"), 0);
+	assert_int_equal(policy_may_fold("/not/there"), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -389,6 +397,7 @@ int main(void)
 		cmocka_unit_test(system_directories_that_exist_are_named),
 		cmocka_unit_test(what_others_may_not_read_but_we_may_is_found),
 		cmocka_unit_test(root_reads_more_than_others),
+		cmocka_unit_test(names_are_folded_where_the_directory_may_do_so),
 	};
 
 	return cmocka_run_group_tests(tests, make_home, remove_home);
