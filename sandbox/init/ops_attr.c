@@ -59,11 +59,11 @@ static int judge_object(struct object *o, enum file_action action, struct answer
 	}
 	o->is_link = S_ISLNK(st.st_mode);
 	snprintf(o->link, sizeof(o->link), "self/fd/%d", o->fd);
-	/* Pipes, sockets, memory files, and files the user handed over: theirs to change only by us
-	 * if they are in the tree at all. */
+	/* Files the user handed over are not theirs to change; pipes, sockets and the like are, by us: let
+	 * go on, the call could find another path in memory, or another file at the descriptor's number. */
 	if (!o->p.zone) {
-		*ret = o->p.path[0] == '/' ? answer_errno(EPERM) : answer_continue();
-		return 1;
+		*ret = answer_errno(EPERM);
+		return o->p.path[0] == '/';
 	}
 	err = judge_write(&o->r, &o->p, &rule);
 	if (!err)
@@ -181,8 +181,13 @@ static int read_times(pid_t tid, uint64_t addr, enum times_kind kind, struct tim
 	case TIMES_VAL:
 		if (target_read(tid, addr, tv, sizeof(tv)) < 0)
 			return -1;
-		for (int i = 0; i < 2; i++)
+		for (int i = 0; i < 2; i++) {
+			if (tv[i].tv_usec < 0 || tv[i].tv_usec >= 1000000) {
+				errno = EINVAL;
+				return -1;
+			}
 			ts[i] = (struct timespec){ .tv_sec = tv[i].tv_sec, .tv_nsec = tv[i].tv_usec * 1000 };
+		}
 		return 0;
 	case TIMES_UTIMBUF:
 		if (target_read(tid, addr, &ub, sizeof(ub)) < 0)

@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,20 +50,41 @@ struct answer open_give(const struct opening *o, int fd, int used)
 	return (struct answer){ .kind = ANSWER_FD, .fd = fd, .cloexec = (o->flags & O_CLOEXEC) != 0 };
 }
 
+/* Would waiting help? For a FIFO's other end, or a lease's; a socket, which cannot be opened, stays one. */
+static int may_come(int object, int err)
+{
+	struct stat st;
+
+	return err == EWOULDBLOCK || (err == ENXIO && !fstat(object, &st) && S_ISFIFO(st.st_mode));
+}
+
 /* Open again what @object (O_PATH) is; it was judged. */
 struct answer open_again(const struct opening *o, int object, int flags)
 {
 	char link[32];
-	int fd, used = open_flags(flags & ~OPEN_FINDING);
+	int fd, err, used = open_flags(flags & ~OPEN_FINDING);
 
 	snprintf(link, sizeof(link), "self/fd/%d", object);
 	fd = openat(o->r->b->proc, link, used, 0);
 	if (fd >= 0)
 		return open_give(o, fd, used);
+	err = errno;
 	/* A FIFO without a reader, or a lease being broken: outside, the caller would wait. */
-	if ((errno == ENXIO || errno == EWOULDBLOCK) && !(o->flags & O_NONBLOCK))
+	if (!(o->flags & O_NONBLOCK) && may_come(object, err))
 		return open_later(o->r, object, used, (o->flags & O_CLOEXEC) != 0);
-	return answer_errno(errno);
+	return answer_errno(err);
+}
+
+/*
+ * What goes on may find another path in memory than the one that was judged.
+ * Landlock then keeps it from writing, but not from reading what only we hold:
+ * by an open that could make a file and so was judged here, or by an openat2(2),
+ * whose flags lie in memory too.
+ */
+static int must_act(const struct opening *o)
+{
+	return o->r->b->reads_by_pattern &&
+	       ((o->flags & O_ACCMODE) == O_RDONLY || o->r->n->data.nr == SYS_openat2);
 }
 
 /*
@@ -75,7 +98,7 @@ static struct answer open_foreign(const struct opening *o)
 
 	/* Pipes, sockets and memory files lie outside Landlock's reach and outside the tree. */
 	if (o->p->path[0] != '/')
-		return answer_continue();
+		return must_act(o) ? open_again(o, o->p->object, flags) : answer_continue();
 	if (have < 0 || ((have & O_ACCMODE) != O_RDWR && (have & O_ACCMODE) != (flags & O_ACCMODE)))
 		return refuse(o->r, ACT_WRITE_DATA, o->p, "not opened for this by the user", EACCES);
 	if (have & O_APPEND)
@@ -91,7 +114,7 @@ static struct answer open_object(const struct opening *o)
 
 	if (o->p->foreign)
 		return open_foreign(o);
-	if (is_native(o->p))
+	if (is_native(o->p) && !must_act(o))
 		return answer_continue();
 	if ((o->flags & O_CREAT) && (o->flags & O_EXCL))
 		return answer_errno(EEXIST);
@@ -130,14 +153,15 @@ static struct answer open_denied(const struct opening *o, const char *rule, int 
 }
 
 /* A FIFO nobody reads, or a lease: wait for it elsewhere. */
-static struct answer open_waiting(const struct opening *o)
+static struct answer open_waiting(const struct opening *o, int err)
 {
 	struct answer a;
 	int object = openat(o->p->dir, o->p->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
 	if (object < 0)
 		return answer_errno(errno);
-	a = open_later(o->r, object, open_flags(o->flags & ~OPEN_FINDING), (o->flags & O_CLOEXEC) != 0);
+	a = may_come(object, err) ?
+	    open_later(o->r, object, open_flags(o->flags & ~OPEN_FINDING), (o->flags & O_CLOEXEC) != 0) : answer_errno(err);
 	close(object);
 	return a;
 }
@@ -158,8 +182,10 @@ static struct answer open_name(const struct opening *o)
 	mode_t mask;
 	int err, fd, used;
 
-	if (is_native(o->p))
+	if (is_native(o->p) && !must_act(o))
 		return open_native(o);
+	if (!strcmp(o->p->path, "/dev/tty"))
+		return open_terminal(o);
 	if (o->p->must_be_dir && (o->flags & O_CREAT))
 		return answer_errno(EISDIR);
 	err = judge_write(o->r, o->p, &rule);
@@ -175,7 +201,7 @@ static struct answer open_name(const struct opening *o)
 	if (fd >= 0)
 		return open_give(o, fd, used);
 	if ((errno == ENXIO || errno == EWOULDBLOCK) && !(o->flags & O_NONBLOCK))
-		return open_waiting(o);
+		return open_waiting(o, errno);
 	return answer_errno(errno);
 }
 
@@ -194,8 +220,9 @@ struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t f
 	const char *rule;
 	char text[PATH_MAX];
 
+	/* We cannot hand such a descriptor over. Who asks by openat2(2), with flags in memory, has openat(2). */
 	if (flags & O_PATH)
-		return answer_continue();
+		return r->b->reads_by_pattern && r->n->data.nr == SYS_openat2 ? answer_errno(ENOSYS) : answer_continue();
 	if (target_text(r->tid, path, text, sizeof(text)) < 0)
 		return answer_errno(errno);
 	told.given = text;

@@ -74,11 +74,8 @@ static struct answer told_read(const struct opening *o, int at, const char *text
 	return rule ? refuse(r, ACT_READ_DATA, NULL, rule, missing_errno(r->b, lexical)) : answer_continue();
 }
 
-/*
- * /dev/tty means the caller's terminal, which is not ours to open. One of its
- * standard descriptors usually is that terminal and can be opened again.
- */
-static struct answer open_terminal(const struct opening *o)
+/* One of its standard descriptors usually is that terminal and can be opened again. */
+struct answer open_terminal(const struct opening *o)
 {
 	char link[48];
 	struct stat st;
