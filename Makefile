@@ -142,6 +142,13 @@ $(B)/init/%.o: %.c Makefile
 $(B)/agate-init: $(INIT_OBJ)
 	$(call say,LD,$@)$(CC) -static -Wl,--gc-sections -Wl,-z,relro -o $@ $(INIT_OBJ)
 
+# The same but for its main(), for those who fuzz what it reads; the pure files are in libsandbox.
+INIT_LIB := $(B)/libinit.a
+INIT_LIB_OBJ := $(filter $(B)/init/sandbox/init/%,$(filter-out %/main.o,$(INIT_OBJ)))
+$(INIT_LIB): $(INIT_LIB_OBJ)
+	@rm -f $@
+	$(call say,AR,$@)ar rcsD $@ $^
+
 # --- tests ---
 TESTS := $(wildcard $(foreach d,$(DIRS),tests/unit/$(d)/test_*.c))
 TEST_BINS := $(TESTS:%.c=$(B)/%)
@@ -169,9 +176,12 @@ $(B)/tests/escape/%: tests/escape/%.c tests/escape/attack.h Makefile
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BINS := $(FUZZ:%.c=$(B)/%)
 ALL_LIBS := $(foreach d,$(DIRS),$(call LIB,$(d)))
-FUZZ_LINK = -Wl,--start-group $(ALL_LIBS) $(B)/libgrammar.a -Wl,--end-group $(LIBS)
+# What agate-init reads is tried with its own files alone.
+fuzz_libs = $(if $(filter fuzz_walk fuzz_notify fuzz_blob,$(1)),$(INIT_LIB) $(call LIB,sandbox) $(call LIB,base),\
+	$(ALL_LIBS) $(B)/libgrammar.a)
+FUZZ_LINK = -Wl,--start-group $(call fuzz_libs,$*) -Wl,--end-group $(LIBS)
 # Replayed on their corpora by every `make check`, with any compiler.
-$(B)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c $(ALL_LIBS) $(B)/libgrammar.a
+$(B)/tests/fuzz/%: tests/fuzz/%.c tests/fuzz/replay.c tests/fuzz/world.h $(ALL_LIBS) $(INIT_LIB) $(B)/libgrammar.a
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CPPFLAGS) $(PKG_CFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< tests/fuzz/replay.c $(FUZZ_LINK)
 

@@ -93,6 +93,15 @@ ACT(setpriority, do_peer_kind(r, ARG(0), PRIO_PROCESS, ARG(1)))
 ACT(ioprio_set, do_peer_kind(r, ARG(0), 1 /* IOPRIO_WHO_PROCESS */, ARG(1)))
 ACT(prctl, ((void)r, answer_result(0)))	/* only one is notified: see the table */
 
+/* What the kernel would refuse, also where the walk needs no call that it would refuse. */
+static int bad_resolve(uint64_t resolve)
+{
+	const uint64_t known = RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH | RESOLVE_IN_ROOT |
+			       0x20 /* RESOLVE_CACHED */;
+
+	return (resolve & ~known) || (resolve & (RESOLVE_BENEATH | RESOLVE_IN_ROOT)) == (RESOLVE_BENEATH | RESOLVE_IN_ROOT);
+}
+
 /* The flags lie in memory: what is not to change anything goes on, under Landlock's eyes. */
 static struct answer act_openat2(const struct request *r)
 {
@@ -102,7 +111,7 @@ static struct answer act_openat2(const struct request *r)
 		return answer_errno(ARG(3) > 4096 ? E2BIG : EINVAL);
 	if (target_read(r->tid, ARG(2), &how, sizeof(how)) < 0)
 		return answer_errno(EFAULT);
-	if (how.flags >> 32 || how.mode & ~(uint64_t)07777)
+	if (how.flags >> 32 || how.mode & ~(uint64_t)07777 || bad_resolve(how.resolve))
 		return answer_errno(EINVAL);
 	return do_open(r, FD(0), ARG(1), how.flags, how.mode, how.resolve);
 }
@@ -146,7 +155,7 @@ static const struct act acts[] = {
 /* By number, so that the common path looks nothing up. */
 static const struct act *by_nr[CALL_NEWEST + 1];
 
-static void index_acts(void)
+void index_acts(void)
 {
 	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++)
 		by_nr[acts[i].nr] = &acts[i];

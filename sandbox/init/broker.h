@@ -201,6 +201,7 @@ int seal_denied(struct broker *b);
 struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t flags, uint64_t mode,
 		      uint64_t resolve);
 struct answer do_call(const struct request *r);
+void index_acts(void);	/* once, before the first do_call() */
 
 /* ops_name.c */
 struct answer do_mkdir(const struct request *r, int at, uint64_t path, uint64_t mode);

@@ -428,7 +428,7 @@ static int split(const char *path, char parent[PATH_MAX], const char **ret_name,
 	size_t len = strlen(path);
 	const char *slash;
 
-	if (path[len - 1] == '/')
+	if (!len || path[len - 1] == '/')	/* "//" is "/", and nothing behind it */
 		return 0;
 	slash = strrchr(path, '/');
 	*ret_name = slash ? slash + 1 : path;
@@ -438,6 +438,17 @@ static int split(const char *path, char parent[PATH_MAX], const char **ret_name,
 	memcpy(parent, path, (size_t)(*ret_name - path));
 	parent[*ret_name - path] = '\0';
 	return 1;
+}
+
+/* 0 if @name in @dir may be reached so, or is not there */
+static int meets(int dir, const char *name, uint64_t resolve)
+{
+	int fd = sys_openat2(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0, resolve);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -1;
+	close(fd);
+	return 0;
 }
 
 /* The parent in one system call; 1 found, 0 a link is in the way, -1 and errno. */
@@ -467,6 +478,9 @@ static int walk_fast(struct walker *w, const char *path, uint64_t resolve)
 		memcpy(w->rest, name, len + 1);
 		return walk_parts(w) < 0 ? -1 : 1;
 	}
+	/* Conditions hold for the last part as well, which may be where something is mounted. */
+	if (resolve && meets(w->at->dir, name, resolve) < 0)
+		return -1;
 	return settle(w, name, len) < 0 ? -1 : 1;
 }
 

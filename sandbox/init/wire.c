@@ -104,9 +104,19 @@ static int zones_ok(const struct blob_head *b)
 	return 1;
 }
 
+static int blob_ok(const struct blob_head *b, size_t size)
+{
+	return b->magic == BLOB_MAGIC && b->total == size && !((const char *)b)[b->total - 1] && zones_ok(b) &&
+	       texts_ok(b, b->rules_off, b->n_rules) && b->n_host_ports <= PROTO_HOST_PORTS &&
+	       texts_ok(b, b->reads_off, b->n_reads) && texts_ok(b, b->sockets_off, b->n_sockets) &&
+	       texts_ok(b, b->literals_off, b->n_literals) &&
+	       range_ok(b, b->filter_off[0], b->n_filter[0], sizeof(struct sock_filter)) &&
+	       range_ok(b, b->filter_off[1], b->n_filter[1], sizeof(struct sock_filter));
+}
+
 const struct blob_head *wire_blob(int fd)
 {
-	const struct blob_head *b;
+	struct blob_head *b;
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
@@ -117,14 +127,11 @@ const struct blob_head *wire_blob(int fd)
 	b = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (b == MAP_FAILED)
 		return NULL;
-	errno = EPROTO;
-	if (b->magic != BLOB_MAGIC || b->total != st.st_size || ((const char *)b)[b->total - 1] ||
-	    !zones_ok(b) || !texts_ok(b, b->rules_off, b->n_rules) ||
-	    b->n_host_ports > PROTO_HOST_PORTS || !texts_ok(b, b->reads_off, b->n_reads) ||
-	    !texts_ok(b, b->sockets_off, b->n_sockets) || !texts_ok(b, b->literals_off, b->n_literals) ||
-	    !range_ok(b, b->filter_off[0], b->n_filter[0], sizeof(struct sock_filter)) ||
-	    !range_ok(b, b->filter_off[1], b->n_filter[1], sizeof(struct sock_filter)))
+	if (!blob_ok(b, (size_t)st.st_size)) {
+		munmap(b, (size_t)st.st_size);
+		errno = EPROTO;
 		return NULL;
+	}
 	close(fd);
 	return b;
 }
