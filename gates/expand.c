@@ -92,7 +92,7 @@ void var_set_arg(struct judge *j, const char *name, const struct arg *a)
 	if (a->is_known)
 		var_set(j, name, VALUE_KNOWN, a->text);
 	else
-		var_set(j, name, kind_of_arg(a), "");
+		var_set(j, name, kind_of_arg(a), kind_of_arg(a) == VALUE_PATHS ? arg_dir(j, a) : "");
 }
 
 /* Parameters that are digits whatever happens. */
@@ -186,6 +186,17 @@ static void add_unknown(struct field *f, enum value_kind kind, bool is_quoted)
 		f->arg.may_split = true;
 }
 
+/* Names that lie in a directory out of the workspace, at the beginning of a word. */
+static void add_below(struct field *f, enum value_kind kind, const char *dir, bool is_quoted)
+{
+	if (dir && *dir && !f->text.len) {
+		bytes_add(f->j->arena, &f->text, dir, strlen(dir));
+		bytes_addc(f->j->arena, &f->text, '/');
+		f->has_any = true;
+	}
+	add_unknown(f, kind, is_quoted);
+}
+
 /* The value of a variable that no part of the line has set. */
 static void add_environment(struct field *f, bool is_quoted)
 {
@@ -272,7 +283,7 @@ static void command_part(struct field *f, const struct part *p)
 	if (kind == VALUE_KNOWN)
 		add_value(f, text, p->quoted);
 	else
-		add_unknown(f, kind, p->quoted);
+		add_below(f, kind, kind == VALUE_PATHS ? text : "", p->quoted);
 }
 
 /* Lines come from anywhere: the environment's values are not known, but agate chose them. */
@@ -287,7 +298,7 @@ static void plain_param(struct field *f, const struct part *p)
 	else if (v && v->kind == VALUE_LIST)
 		v->items->n ? add_arg(f, &v->items->v[0], p->quoted) : (void)0;
 	else if (v)
-		add_unknown(f, v->kind, p->quoted);
+		add_below(f, v->kind, v->kind == VALUE_PATHS ? v->value : "", p->quoted);
 	else if (isdigit((unsigned char)name[0]) && j->sh.params)
 		(size_t) atoi(name) < j->sh.params->n ? add_arg(f, &j->sh.params->v[atoi(name)], p->quoted)
 						      : (void)0;

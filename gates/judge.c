@@ -89,6 +89,14 @@ bool arg_is(const struct arg *a, const char *s)
 	return a->is_known && !strcmp(a->text, s);
 }
 
+const char *arg_dir(struct judge *j, const struct arg *a)
+{
+	const char *hole = a->is_known ? NULL : strchr(a->text, PLACE_HOLE);
+
+	return hole && hole > a->text + 1 && a->text[0] == '/' && hole[-1] == '/' ?
+		arena_dup(j->arena, a->text, (size_t)(hole - 1 - a->text)) : "";
+}
+
 struct arg arg_filled(struct judge *j, const struct arg *a)
 {
 	struct arg ret = *a;

@@ -62,6 +62,9 @@ void args_add(struct judge *j, struct args *to, struct arg a);
 struct arg arg_of(const char *text, const struct arg *at);	/* known text, placed at @at */
 struct args args_from(const struct args *of, size_t first);	/* the tail, shared */
 
+/* arg_dir() - the whole path in front of the first part that is not known, or "" */
+const char *arg_dir(struct judge *j, const struct arg *a);
+
 /* arg_filled() - its text with a number for each that is missing; as it is when more is missing */
 struct arg arg_filled(struct judge *j, const struct arg *a);
 
@@ -84,7 +87,7 @@ struct var {
 	struct var *next;	/* older bindings; a newer one hides them */
 	const char *name;
 	enum value_kind kind;
-	const char *value;		/* KNOWN */
+	const char *value;		/* KNOWN; PATHS: a directory they lie below, or "" */
 	const struct args *items;	/* LIST */
 	bool is_readonly;		/* a later assignment may not take */
 };
@@ -104,7 +107,7 @@ struct shell {
 	const char *cwd;		/* NULL: not known */
 	const struct args *params;	/* $0, $1 ...; NULL: not known */
 	enum feed feed;
-	const char *feed_text;		/* FEED_TEXT: known bytes */
+	const char *feed_text;		/* FEED_TEXT: known bytes; FEED_PATHS: a directory they lie below, "" or NULL */
 	bool is_stripped;		/* variables are gone that keep git from running a repository's programs */
 };
 
@@ -187,7 +190,8 @@ void expand_arith_text(struct judge *j, const char *text, const struct arg *at);
 /**
  * output_after() - What a command prints, if that is plain to see
  * @input:	the kind of what it reads, which filters pass on
- * @ret_text:	set with VALUE_KNOWN, without the last newline
+ * @ret_text:	set with VALUE_KNOWN, without the last newline; with VALUE_PATHS the directory all of them lie
+ *		below where that is out of the workspace, else ""
  */
 enum value_kind output_after(struct judge *j, const struct node *n, enum value_kind input,
 			     const char **ret_text);

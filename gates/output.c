@@ -64,6 +64,7 @@ static enum value_kind simple_output(struct judge *j, const struct node *n, enum
 {
 	struct printed w = printed_words(j, n);
 	const char *name = w.n ? w.v[0] : "";
+	enum value_kind kind;
 
 	if (!strcmp(name, "echo"))
 		return echo_output(j, &w, ret_text);
@@ -80,7 +81,10 @@ static enum value_kind simple_output(struct judge *j, const struct node *n, enum
 	}
 	if (!strcmp(name, "basename") || !strcmp(name, "dirname"))
 		return path_part_output(j, &w, ret_text);
-	return printed_kind(j, &w, input);
+	kind = printed_kind(j, &w, input);
+	if (kind == VALUE_PATHS && input != VALUE_PATHS)
+		*ret_text = printed_root(j, &w);
+	return kind;
 }
 
 /* Does a redirection send standard output somewhere else, or mix others in? */

@@ -12,6 +12,7 @@ struct printed {
 	bool is_known[24];
 	bool is_operand[24];	/* cannot begin with '-', known or not */
 	bool is_many[24];	/* can be several words */
+	const char *dir[24];	/* the path in front of a pattern; "" for none */
 	size_t n;
 	bool all_known;		/* and all are here */
 	bool is_whole;		/* all are here */
@@ -21,6 +22,9 @@ struct printed printed_words(struct judge *j, const struct node *n);
 
 /* in_list() - @word is one of those in @list, which blanks part */
 bool in_list(const char *list, const char *word);
+
+/* printed_root() - where the names that a command prints lie, if that is out of the workspace; else "" */
+const char *printed_root(struct judge *j, const struct printed *w);
 
 /**
  * printed_kind() - What kind of text a command prints: by its table row, and only in the form the row says

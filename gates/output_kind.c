@@ -76,10 +76,17 @@ static bool is_operand(struct judge *j, const struct word *w)
 	return false;
 }
 
-/* What the shell would still expand is not literal. */
+/* What the shell would still expand is not literal, but for the home directory. */
 static const char *literal(struct judge *j, const struct word *w)
 {
-	const char *text = word_literal(j->arena, w);
+	const char *text = word_literal(j->arena, w), *home = j->req->home;
+	const struct part *only = w->parts && !w->parts->next ? w->parts : NULL;
+
+	if (only && only->kind == PART_TEXT && !only->quoted && home && text[0] == '~' && (!text[1] || text[1] == '/') &&
+	    !strpbrk(text + 1, "*?[{~"))
+		return arena_printf(j->arena, "%s%s", home, text + 1);
+	if (only && only->kind == PART_PARAM && !*only->op && home && !strcmp(only->text, "HOME") && !var_find(j, "HOME"))
+		return home;
 
 	for (const struct part *p = w->parts; text && p; p = p->next)
 		if (!p->quoted && strpbrk(p->text, "*?[{~"))
@@ -95,6 +102,22 @@ static bool can_be_many(const struct word *w)
 	return false;
 }
 
+/* "~/src/x*" lies in the home's src. */
+static const char *dir_of(struct judge *j, const struct word *w)
+{
+	const struct part *p = w->parts;
+	const char *text = p && p->kind == PART_TEXT && !p->quoted ? p->text : "", *home = "", *slash;
+	size_t n = strcspn(text, "*?[{");
+
+	if (text[0] == '~' && text[1] == '/' && j->req->home) {
+		home = j->req->home;
+		text++;
+		n--;
+	}
+	slash = memrchr(text, '/', n);
+	return slash ? arena_printf(j->arena, "%s%.*s", home, (int)(slash - text + (slash == text && !*home)), text) : "";
+}
+
 struct printed printed_words(struct judge *j, const struct node *n)
 {
 	struct printed ret = { .all_known = true, .is_whole = true };
@@ -108,6 +131,7 @@ struct printed printed_words(struct judge *j, const struct node *n)
 			break;
 		}
 		ret.is_known[ret.n] = text != NULL;
+		ret.dir[ret.n] = text ? "" : dir_of(j, w);
 		ret.is_many[ret.n] = !text && can_be_many(w);
 		ret.is_operand[ret.n] = text ? *text != '-' : is_operand(j, w);
 		ret.v[ret.n++] = text ? text : "";
@@ -354,6 +378,27 @@ static enum value_kind date_output(const struct printed *w)
 	    strpbrk(format, "\t\n"))
 		return VALUE_UNKNOWN;
 	return strchr("sYmdHMSjuw", format[2]) && format[2] && !format[3] ? VALUE_NUMBER : VALUE_PATHS;
+}
+
+const char *printed_root(struct judge *j, const struct printed *w)
+{
+	/* Their first operand is what is looked for. */
+	size_t skip = w->n && in_list("fd fdfind rg grep egrep fgrep", w->v[0]);
+
+	for (size_t i = 1; w->n && in_list("find ls fd fdfind rg grep egrep fgrep", w->v[0]) && i < w->n; i++) {
+		const char *path;
+		enum effect_place place;
+
+		if (w->v[i][0] == '-' || (!w->is_known[i] && !*w->dir[i]) || skip) {
+			skip -= skip && w->v[i][0] != '-';
+			continue;
+		}
+		path = place_resolve(j->arena, j->sh.cwd, w->is_known[i] ? w->v[i] : w->dir[i]);
+		place = place_of(j->req, path, USE_READ);
+		if (place == PLACE_OUTSIDE || place == PLACE_HOME || place == PLACE_SECRET)
+			return path;
+	}
+	return "";
 }
 
 enum value_kind printed_kind(struct judge *j, const struct printed *w, enum value_kind input)

@@ -31,7 +31,7 @@ static void check_names(struct judge *j, struct parsed *p)
 
 	if (reads_name(j, p)) {
 		var_fetched(j, p->operands.v[0].text, &p->operands.v[0]);
-		var_set(j, p->operands.v[0].text, VALUE_PATHS, "");
+		var_set(j, p->operands.v[0].text, VALUE_PATHS, j->sh.feed_text ? j->sh.feed_text : "");
 		return;
 	}
 	if (array && array->has_value)

@@ -90,7 +90,9 @@ static void check_printenv(struct judge *j, struct parsed *p)
 
 static struct arg fed_word(struct judge *j, const struct parsed *p)
 {
-	return (struct arg){ .text = "\001", .may_split = true, .is_operand = j->sh.feed == FEED_PATHS,
+	const char *dir = j->sh.feed == FEED_PATHS && j->sh.feed_text ? j->sh.feed_text : "";
+
+	return (struct arg){ .text = *dir ? arena_printf(j->arena, "%s/\001", dir) : "\001", .may_split = true, .is_operand = j->sh.feed == FEED_PATHS,
 			     .start = p->name->start, .end = p->name->end };
 }
 
@@ -119,10 +121,10 @@ static struct arg replaced(struct judge *j, const struct parsed *p, const struct
 
 	if (!hit || !*mark)
 		return ret;
-	ret.text = arena_printf(j->arena, "%.*s\001%s", (int)(hit - a->text), a->text, hit + strlen(mark));
+	ret.text = arena_printf(j->arena, "%.*s%s%s", (int)(hit - a->text), a->text,
+				hit == a->text ? fed_word(j, p).text : "\001", hit + strlen(mark));
 	ret.is_known = false;
 	ret.is_operand = hit == a->text ? j->sh.feed == FEED_PATHS : a->text[0] != '-';
-	(void)p;
 	return ret;
 }
 

@@ -141,8 +141,11 @@ static void feed_from(struct judge *j, const struct redir *d)
 	const char *text = "";
 
 	j->sh.feed = FEED_UNKNOWN;
-	if ((d->fd == -1 || !d->fd) && p && !p->next && p->kind == PART_PROCESS && !p->is_output && p->script)
-		set_feed(j, output_after(j, p->script, VALUE_UNKNOWN, &text), text);
+	if ((d->fd == -1 || !d->fd) && p && !p->next && p->kind == PART_PROCESS && !p->is_output && p->script) {
+		enum value_kind kind = output_after(j, p->script, VALUE_UNKNOWN, &text);
+
+		set_feed(j, kind, text);
+	}
 }
 
 static void redirect_path(struct judge *j, const struct redir *d, const struct arg *target)
@@ -345,6 +348,15 @@ static enum value_kind common_kind(const struct args *items)
 	return is_number ? VALUE_NUMBER : is_operand ? VALUE_PATHS : VALUE_UNKNOWN;
 }
 
+/* One item that lies out there is enough. */
+static const char *common_dir(struct judge *j, const struct args *items)
+{
+	for (size_t i = 0; i < items->n; i++)
+		if (*arg_dir(j, &items->v[i]))
+			return arg_dir(j, &items->v[i]);
+	return "";
+}
+
 static bool all_known(const struct args *items)
 {
 	for (size_t i = 0; i < items->n; i++)
@@ -372,7 +384,7 @@ static void walk_for(struct judge *j, const struct node *n)
 		}
 		j->calls--;
 	} else {
-		var_set(j, n->name, common_kind(&items), "");
+		var_set(j, n->name, common_kind(&items), common_dir(j, &items));
 		walk_node(j, n->kids);
 	}
 	vars_maybe(j, before);
