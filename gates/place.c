@@ -310,8 +310,8 @@ enum effect_place place_of(const struct command_request *req, const char *path, 
 		return PLACE_UNKNOWN;
 	}
 	place = is_write ? place_written(req, path) : place_read(req, path, use);
-	/* The hole may hold "..", so only what is refused anyway is sure; what is read out there is hardly in here. */
-	if (hole && use == USE_READ && (place == PLACE_OUTSIDE || place == PLACE_HOME))
+	/* The hole may hold "..", so only what is refused anyway is sure; what begins out there is hardly in here. */
+	if (hole && use != USE_LOOK && (place == PLACE_OUTSIDE || place == PLACE_HOME))
 		return place;
 	if (hole && place != PLACE_PROTECTED && place != PLACE_SECRET)
 		return PLACE_UNKNOWN;
