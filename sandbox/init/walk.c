@@ -105,6 +105,53 @@ static int is_ours(const struct broker *b, int fd)
 		       by_value) != NULL;
 }
 
+/* --- deeper than a path can say --- */
+
+static uint64_t mount_of(int dir, const char *path)
+{
+	struct statx st;
+
+	return !statx(dir, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_MNT_ID, &st) && (st.stx_mask & STATX_MNT_ID) ?
+	       st.stx_mnt_id : 0;
+}
+
+/*
+ * Reached by relative calls, a place may have no path we could judge. It needs
+ * none where the whole mount is private and nothing is asked of names: no
+ * other zone stands on it, and no rule on reading could match.
+ */
+static const struct zone *zone_of_mount(const struct broker *b, int fd)
+{
+	const struct zone *found = NULL;
+	uint64_t id = mount_of(fd, "");
+
+	if (!id || b->bare || b->reads.n)
+		return NULL;
+	for (size_t i = 0; i < b->n_zones; i++) {
+		const char *path = b->zones[i].path + strspn(b->zones[i].path, "/");
+
+		if (mount_of(b->root, path) != id)
+			continue;
+		if (found || (b->zones[i].kind != ZONE_NATIVE && b->zones[i].kind != ZONE_PRIVATE))
+			return NULL;
+		found = &b->zones[i];
+	}
+	return found;
+}
+
+/* After fd_path(@fd) failed: 0 with a path for the record, or -1 and its errno. */
+static int settle_deep(const struct walker *w, int fd)
+{
+	struct place *p = w->at;
+	int err = errno;
+
+	p->zone = err == ENAMETOOLONG ? zone_of_mount(w->r->b, fd) : NULL;
+	if (p->zone)
+		snprintf(p->path, sizeof(p->path), "%s/.../%s", p->zone->path, p->name);
+	errno = err;
+	return p->zone ? 0 : -1;
+}
+
 /* --- where a walk starts --- */
 
 /* The caller's working directory or directory descriptor, as ours to close; or -1. */
@@ -141,7 +188,7 @@ static int settle_on_object(struct walker *w, int fd)
 	p->object = fd;
 	p->name[0] = '\0';
 	if (fd_path(w->r->b, fd, p->path) < 0)
-		return -1;
+		return settle_deep(w, fd);
 	p->zone = NULL;
 	if (p->path[0] == '/' && is_ours(w->r->b, fd))
 		p->zone = zone_of(w->r->b, p->path);
@@ -163,13 +210,13 @@ static int settle(struct walker *w, const char *name, size_t len)
 	memcpy(p->name, name, len);
 	p->name[len] = '\0';
 	if (fd_path(w->r->b, p->dir, p->path) < 0)
-		return -1;
+		return settle_deep(w, p->dir);
 	n = strlen(p->path);
 	if (n == 1)
 		n = 0;
 	if (n + len + 2 > sizeof(p->path)) {
 		errno = ENAMETOOLONG;
-		return -1;
+		return settle_deep(w, p->dir);
 	}
 	p->path[n] = '/';
 	memcpy(p->path + n + 1, p->name, len + 1);
