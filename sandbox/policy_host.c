@@ -302,6 +302,25 @@ static int is_ours_alone(int dirfd, const char *name, mode_t mode, int is_dir)
 
 static int walk_dir(struct walk *w, int fd, unsigned int depth);
 
+/*
+ * "/etc/shadow.lock" and "/etc/shadow.4711" hold a process number, and are there for
+ * a moment, while an account is changed: what covered one would find nothing to cover.
+ */
+static int is_lock(const char *name, const struct stat *st)
+{
+	static const char *const files[] = { "passwd", "shadow", "group", "gshadow", "subuid", "subgid" };
+
+	for (size_t i = 0; S_ISREG(st->st_mode) && st->st_size <= 12 && i < ARRAY_LEN(files); i++) {
+		size_t n = strlen(files[i]);
+		const char *end = name + n + 1;
+
+		if (!strncmp(name, files[i], n) && name[n] == '.' && *end &&
+		    (!strcmp(end, "lock") || !end[strspn(end, "0123456789")]))
+			return 1;
+	}
+	return 0;
+}
+
 static int walk_entry(struct walk *w, int dirfd, const char *name, unsigned int depth)
 {
 	size_t old = w->len, n = strlen(name);
@@ -315,7 +334,9 @@ static int walk_entry(struct walk *w, int dirfd, const char *name, unsigned int 
 	w->path[old] = '/';
 	memcpy(w->path + old + 1, name, n + 1);
 	w->len = old + 1 + n;
-	if (is_ours_alone(dirfd, name, st.st_mode, S_ISDIR(st.st_mode))) {
+	if (!depth && is_lock(name, &st)) {
+		r = 0;
+	} else if (is_ours_alone(dirfd, name, st.st_mode, S_ISDIR(st.st_mode))) {
 		r = note(w);
 	} else if (S_ISDIR(st.st_mode)) {
 		/* What we cannot open, a run of ours cannot either. */

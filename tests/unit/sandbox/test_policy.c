@@ -349,6 +349,9 @@ static void what_others_may_not_read_but_we_may_is_found(void **state)
 	put("etc/ssl/certs/ca", 0644);
 	put("etc/ssl/certs/own", 0600);
 	put("etc/app/list/only", 0600);
+	put("etc/shadow.lock", 0600);
+	put("etc/gshadow.4711", 0600);
+	put("etc/app/shadow.lock", 0600);
 	put_dir("etc/ssl/private", 0700);
 	put_dir("etc/app/list", 0711);
 	link_to("shadow", "etc/link");
@@ -357,7 +360,8 @@ static void what_others_may_not_read_but_we_may_is_found(void **state)
 	assert_true(has_below(&found, "etc/ssl/private"));
 	assert_true(has_below(&found, "etc/ssl/certs/own"));
 	assert_true(has_below(&found, "etc/app/list/only"));
-	assert_int_equal(found.n, 4);
+	assert_true(has_below(&found, "etc/app/shadow.lock"));
+	assert_int_equal(found.n, 5);	/* and not the locks of a moment */
 	/* once closed itself, the whole */
 	put_dir("etc", 0700);
 	strv_done(&found);
