@@ -40,7 +40,7 @@ static int remove_dir(void **state)
 static void missing_standard_descriptors_are_filled_and_no_other_is_left(void **state)
 {
 	pid_t pid = fork();
-	int status;
+	int status = -1;
 
 	(void)state;
 	if (!pid) {
