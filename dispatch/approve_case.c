@@ -126,19 +126,6 @@ static int add_result(struct json *to, const struct guard_result *res, int is_ma
 	return 0;
 }
 
-char *case_masked(const char *text, size_t *ret_masked)
-{
-	struct buf b = { 0 };
-	size_t n;
-
-	buf_adds(&b, "");
-	if (redact_text(text, strlen(text), NULL, &b, ret_masked ? ret_masked : &n) < 0) {
-		buf_done(&b);
-		return NULL;
-	}
-	return buf_steal(&b);
-}
-
 char *case_line(const struct guard_request *req)
 {
 	struct buf b = { 0 };
@@ -180,7 +167,7 @@ char *case_json(const struct approve_case *c, struct err *err)
 	OWN(json) struct json *j = json_new_object();
 	OWN(mem) char *command = case_line(c->req);
 	size_t masked = 0;
-	OWN(mem) char *shown = command ? case_masked(command, &masked) : NULL;
+	OWN(mem) char *shown = command ? redact_line(command, &masked) : NULL;
 	struct json *request = j ? json_add_object(j, "request") : NULL;
 	OWN(mem) char *whole = NULL;
 	char *text = NULL;
@@ -192,7 +179,7 @@ char *case_json(const struct approve_case *c, struct err *err)
 	    add_result(j, c->res, masked != 0) == 0 && (masked || add_verdict(j, c->req->verdict) == 0))
 		whole = json_print(j);
 	/* What is said of the words may repeat them. */
-	text = whole && masked ? case_masked(whole, NULL) : TAKE(whole);
+	text = whole && masked ? redact_line(whole, NULL) : TAKE(whole);
 	if (!text)
 		no_memory(err);
 	return text;
@@ -368,7 +355,7 @@ void case_read_done(struct approve_read *r)
 static int holds_secret(const char *text)
 {
 	size_t masked = 1;
-	OWN(mem) char *shown = case_masked(text, &masked);
+	OWN(mem) char *shown = redact_line(text, &masked);
 
 	return !shown || masked;
 }

@@ -40,9 +40,6 @@ int case_digest(const struct approve_case *c, char ret[DIGEST_HEX_SIZE], struct 
  */
 char *case_json(const struct approve_case *c, struct err *err);
 
-/* case_masked() - @text with its secrets masked; the caller's to free(), NULL out of memory. @ret_masked may be NULL */
-char *case_masked(const char *text, size_t *ret_masked);
-
 /* case_line() - the command as one line for people, unmasked; the caller's to free(), NULL out of memory */
 char *case_line(const struct guard_request *req);
 

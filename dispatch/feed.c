@@ -281,22 +281,11 @@ static void remember(struct feed *f, const struct violation *v)
 		fail_memory(f);
 }
 
-/* A command line may hold what nobody should find on record. */
-static char *masked_line(const char *line)
-{
-	struct buf b = { 0 };
-
-	if (buf_adds(&b, "") < 0 || redact_text(line, strlen(line), NULL, &b, NULL) < 0) {
-		buf_done(&b);
-		return NULL;
-	}
-	return buf_steal(&b);
-}
-
 static void on_violation(struct event_sink *sink, const struct violation *told)
 {
 	struct feed *f = (struct feed *)sink;
-	OWN(mem) char *raw = told->raw ? masked_line(told->raw) : NULL;
+	/* A command line may hold what nobody should find on record. */
+	OWN(mem) char *raw = told->raw ? redact_line(told->raw, NULL) : NULL;
 	struct violation masked = *told, *v = &masked;
 	OWN(json) struct json *j = NULL;
 	struct stamp at;

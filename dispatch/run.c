@@ -10,6 +10,7 @@
 #include "dispatch/run.h"
 #include "dispatch/run_internal.h"
 #include "dispatch/show.h"
+#include "gates/redact.h"
 
 volatile sig_atomic_t run_stop_signal;
 
@@ -30,7 +31,7 @@ static const struct step {
 
 static void copy_masked(char *to, size_t size, const char *text)
 {
-	OWN(mem) char *shown = case_masked(text, NULL);
+	OWN(mem) char *shown = redact_line(text, NULL);
 
 	snprintf(to, size, "%s", shown ? shown : "(out of memory)");
 }

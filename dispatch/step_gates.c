@@ -68,7 +68,7 @@ static int make_line(struct gating *g)
 	buf_adds(&b, "");
 	for (size_t i = 0; i < words.n; i++)
 		buf_addf(&b, "%s%s", i ? " " : "", words.v[i]);
-	g->line = b.failed ? NULL : case_masked(b.data, &together);
+	g->line = b.failed ? NULL : redact_line(b.data, &together);
 	g->is_masked = each || together;
 	return g->line ? 0 : -1;
 }
@@ -76,7 +76,7 @@ static int make_line(struct gating *g)
 /* What is said of words may repeat them. */
 static void mask(char *text, size_t size)
 {
-	OWN(mem) char *shown = case_masked(text, NULL);
+	OWN(mem) char *shown = redact_line(text, NULL);
 
 	snprintf(text, size, "%s", shown ? shown : "(out of memory)");
 }

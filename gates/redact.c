@@ -556,3 +556,14 @@ int redact_text(const char *text, size_t len, const char *salt, struct buf *ret,
 		*ret_masked = masked;
 	return failed ? -1 : 0;
 }
+
+char *redact_line(const char *text, size_t *ret_masked)
+{
+	struct buf b = { 0 };
+
+	if (buf_adds(&b, "") < 0 || redact_text(text, strlen(text), NULL, &b, ret_masked) < 0) {
+		buf_done(&b);
+		return NULL;
+	}
+	return buf_steal(&b);
+}

@@ -31,6 +31,9 @@ struct strv;
  */
 int redact_text(const char *text, size_t len, const char *salt, struct buf *ret, size_t *ret_masked);
 
+/* redact_line() - @text with its secrets masked; the caller's to free(), NULL out of memory. @ret_masked may be NULL */
+char *redact_line(const char *text, size_t *ret_masked);
+
 /**
  * redact_words() - The same for the words of a command, where one tells what the next is ("--token", VALUE)
  * @words:	ends in NULL
