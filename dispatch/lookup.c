@@ -99,9 +99,10 @@ int lookup_sockets(const struct strv *paths, const struct place *place, struct b
 	for (size_t i = 0; i < l.n; i++) {
 		if (stat(l.bind[i].host, &st) < 0)
 			return err_set(err, ERR_NOTFOUND, errno, "cannot show '%s' by --allow-unix-socket", paths->v[i]);
-		if (!S_ISSOCK(st.st_mode))
-			return err_set(err, ERR_INPUT, 0, "'%s' is not a socket, so --allow-unix-socket is no use for it",
-				       paths->v[i]);
+		if (!S_ISSOCK(st.st_mode)) {
+			err_set(err, ERR_INPUT, 0, "'%s' is not a socket, so --allow-unix-socket is no use for it", paths->v[i]);
+			return err_hint(err, "name the socket itself, as in /run/postgresql/.s.PGSQL.5432; --read shows files");
+		}
 	}
 	*ret = l;
 	l = (struct bind_list){ 0 };
@@ -138,9 +139,10 @@ static int check_device(const char *path, struct err *err)
 
 	if (strncmp(path, "/dev/", 5) || !path_is_clean(path))
 		return err_set(err, ERR_INPUT, 0, "'%s' is not a path below /dev, so --device is no use for it", path);
-	if (is_closed_device(path))
-		return err_set(err, ERR_POLICY, 0, "may not show '%s' by --device: it opens more of the machine than a run may have",
-			       path);
+	if (is_closed_device(path)) {
+		err_set(err, ERR_POLICY, 0, "may not show '%s' by --device: it opens more of the machine than a run may have", path);
+		return err_hint(err, "name a device that is for computing, as /dev/nvidia0 or /dev/dri");
+	}
 	if (!real || stat(real, &st) < 0)
 		return err_set(err, ERR_NOTFOUND, errno, "cannot show '%s' by --device", path);
 	if (strcmp(real, path))

@@ -134,9 +134,11 @@ static int check_allow_read(const struct plan_facts *f, const char *word, struct
 	if (!rule)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
 	/* Without mounts the run's own tree is seen there, too. */
-	if (path_under(rule, f->state_dir) && !(f->is_bare && path_under(rule, f->workspace)))
-		return err_set(err, ERR_POLICY, 0, "may not show '%s' by --allow-read: agate's own state is in '%s'", word,
-			       f->state_dir);
+	if (path_under(rule, f->state_dir) && !(f->is_bare && path_under(rule, f->workspace))) {
+		err_set(err, ERR_POLICY, 0, "may not show '%s' by --allow-read: agate's own state is in '%s'", word,
+			f->state_dir);
+		return err_hint(err, "move the state with AGATE_STATE_DIR");
+	}
 	if (!strpbrk(rule, "*?[") || !(f->is_bare || (f->in_place && path_under(f->state_dir, f->original))))
 		return 0;
 	err_set(err, ERR_POLICY, 0, "may not take the pattern '%s' for --allow-read: agate's own state is in view here", word);
