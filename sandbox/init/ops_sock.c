@@ -36,62 +36,52 @@ static void unix_address_done(struct unix_address *u)
 #define UNIX_ADDRESS(r_) __attribute__((cleanup(unix_address_done))) struct unix_address u = { \
 	.r = *(r_), .p = { .dir = -1, .object = -1 } }
 
-/* 1: a path, now in @u and walked to; 0: @ret is the answer. */
-static int read_address(struct unix_address *u, unsigned int how, struct answer *ret)
-{
-	const __u64 *arg = u->r.n->data.args;
-	struct sockaddr_un a = { 0 };
-	size_t len = arg[2], path_at = offsetof(struct sockaddr_un, sun_path);
+/* The address argument as it was when it was read: what is judged is what is done. */
+struct address {
+	struct sockaddr_storage is;
+	size_t len;
+};
 
-	*ret = answer_continue();	/* lengths the kernel refuses by itself */
-	if (len < sizeof(a.sun_family) || len > sizeof(struct sockaddr_storage))
+/* 0, or -1 and @ret is the answer. */
+static int read_address(const struct request *r, struct address *ret, struct answer *answer)
+{
+	*ret = (struct address){ .len = r->n->data.args[2] };
+	if (ret->len < sizeof(ret->is.ss_family) || ret->len > sizeof(ret->is))
+		*answer = answer_errno(EINVAL);
+	else if (target_read(r->tid, r->n->data.args[1], &ret->is, ret->len) < 0)
+		*answer = answer_errno(EFAULT);
+	else if (!target_alive(r))
+		*answer = answer_errno(EINTR);
+	else
 		return 0;
-	if (target_read(u->r.tid, arg[1], &a, len < sizeof(a) ? len : sizeof(a)) < 0) {
-		*ret = answer_errno(EFAULT);
-		return 0;
-	}
-	if (a.sun_family != AF_UNIX || len <= path_at || !a.sun_path[0] || len > sizeof(a))
-		return 0;	/* other families, unnamed, abstract: this namespace's own, or Landlock's */
-	memcpy(u->path, a.sun_path, len - path_at);
+	return -1;
+}
+
+/* Does it name a file? Else it is unnamed or abstract: the network namespace's own, or Landlock's. */
+static int is_path(const struct address *a)
+{
+	const struct sockaddr_un *local = (const void *)&a->is;
+
+	return a->is.ss_family == AF_UNIX && a->len > offsetof(struct sockaddr_un, sun_path) && local->sun_path[0];
+}
+
+/* Walk to the file it names. 0, or -1 and @ret is the answer. */
+static int find_path(struct unix_address *u, const struct address *a, unsigned int how, struct answer *ret)
+{
+	const struct sockaddr_un *local = (const void *)&a->is;
+
+	*ret = answer_errno(EINVAL);
+	if (a->len > sizeof(*local))
+		return -1;
+	memcpy(u->path, local->sun_path, a->len - offsetof(struct sockaddr_un, sun_path));
 	u->r.given = u->path;
-	if (walk(&u->r, AT_FDCWD, u->path, how, 0, &u->p) < 0) {
+	if (walk(&u->r, AT_FDCWD, u->path, how, 0, &u->p) < 0)
 		*ret = answer_errno(errno);
-		return 0;
-	}
-	if (!target_alive(&u->r)) {
+	else if (!target_alive(&u->r))
 		*ret = answer_errno(EINTR);
+	else
 		return 0;
-	}
-	return 1;
-}
-
-/* The family of the address argument, AF_UNSPEC if it cannot be read. */
-static int family_of(const struct request *r)
-{
-	sa_family_t family = AF_UNSPEC;
-
-	if (r->n->data.args[2] >= sizeof(family))
-		target_read(r->tid, r->n->data.args[1], &family, sizeof(family));
-	return family;
-}
-
-/*
- * Internet addresses are read once and then acted on by us, or left to
- * connect_left().
- */
-static struct answer connect_internet(const struct request *r)
-{
-	char addr[sizeof(struct sockaddr_storage)];
-	size_t len = r->n->data.args[2];
-	int family = family_of(r);
-
-	if ((family != AF_INET && family != AF_INET6) || len > sizeof(addr))
-		return answer_continue();
-	if (target_read(r->tid, r->n->data.args[1], addr, len) < 0)
-		return answer_errno(EFAULT);
-	if (!target_alive(r))
-		return answer_errno(EINTR);
-	return net_connect(r, addr, len);
+	return -1;
 }
 
 /* Do @call on the caller's socket with the last name alone, standing in its directory. */
@@ -177,25 +167,6 @@ static int was_made_here(const struct place *p)
 	return found;
 }
 
-static int is_internet(const struct request *r)
-{
-	int family = family_of(r);
-
-	return family == AF_INET || family == AF_INET6;
-}
-
-static struct answer bind_internet(const struct request *r)
-{
-	char addr[sizeof(struct sockaddr_storage)];
-	size_t len = r->n->data.args[2];
-
-	if (len > sizeof(addr))
-		return answer_errno(EINVAL);
-	if (target_read(r->tid, r->n->data.args[1], addr, len) < 0)
-		return answer_errno(EFAULT);
-	return target_alive(r) ? net_bind(r, addr, len) : answer_errno(EINTR);
-}
-
 struct answer do_listen(const struct request *r)
 {
 	return target_alive(r) ? net_listen(r) : answer_errno(EINTR);
@@ -206,13 +177,18 @@ struct answer do_bind(const struct request *r)
 	const char *rule;
 	struct stat st;
 	struct answer a;
+	struct address to;
 	mode_t mask;
 	int err;
 	UNIX_ADDRESS(r);
 
-	if (r->b->bare && is_internet(r))
-		return bind_internet(r);
-	if (!read_address(&u, 0, &a))
+	if (read_address(r, &to, &a) < 0)
+		return a;
+	if (r->b->bare && (to.is.ss_family == AF_INET || to.is.ss_family == AF_INET6))
+		return net_bind(r, &to.is, to.len);
+	if (!is_path(&to))
+		return answer_continue();
+	if (find_path(&u, &to, 0, &a) < 0)
 		return a;
 	if (is_native(&u.p))
 		return answer_continue();
@@ -245,14 +221,13 @@ static int is_allowed_socket(const struct broker *b, const char *path)
 /* Where a connect goes: to a place, or to an address that was read. */
 struct aim {
 	const struct place *p;		/* or NULL */
-	const struct sockaddr_storage *addr;
-	size_t len;
+	const struct address *a;
 };
 
 static struct answer connect_once(const struct request *r, int sock, const struct aim *aim)
 {
 	return aim->p ? at_place(r, aim->p, connect) :
-			answer_result(connect(sock, (const struct sockaddr *)aim->addr, (socklen_t)aim->len));
+			answer_result(connect(sock, (const struct sockaddr *)&aim->a->is, (socklen_t)aim->a->len));
 }
 
 /*
@@ -283,70 +258,36 @@ static struct answer connect_patiently(const struct request *r, const struct aim
 	return a;
 }
 
-static struct answer connect_taken(const struct request *r, const struct sockaddr_storage *addr, size_t len)
+static struct answer connect_taken(const struct request *r, const struct address *to)
 {
 	int sock = target_take_fd(r, (int)r->n->data.args[0]);
 	struct answer a;
 
 	if (sock < 0)
 		return answer_errno(errno);
-	a = net_connect_to(r, sock, (const void *)addr, (socklen_t)len);
+	a = net_connect_to(r, sock, (const void *)&to->is, (socklen_t)to->len);
 	close(sock);
 	return a;
 }
 
 /* Abstract names are the network namespace's, and so the run's; without one they may be anybody's. */
-static struct answer connect_abstract(const struct request *r, const struct sockaddr_storage *addr, size_t len)
+static struct answer connect_abstract(const struct request *r, const struct address *to)
 {
 	struct request told = *r;
 
 	told.given = "an abstract socket";
 	if (r->b->bare)
 		return refuse(&told, ACT_UNIX_CONNECT, NULL, "without namespaces it may be the host's", EACCES);
-	return connect_patiently(r, &(struct aim){ .addr = addr, .len = len });
+	return connect_patiently(r, &(struct aim){ .a = to });
 }
 
-/*
- * What nothing speaks against is done here as well. "Continue" would let the
- * command put another address, or another socket, in the place of what we looked
- * at: that of a socket of the host, which Landlock does not keep it from.
- */
-static struct answer connect_left(const struct request *r)
-{
-	struct sockaddr_storage addr = { 0 };
-	size_t len = r->n->data.args[2];
-	const struct sockaddr_un *local = (const void *)&addr;
-
-	if (len < sizeof(addr.ss_family) || len > sizeof(addr))
-		return answer_errno(EINVAL);
-	if (target_read(r->tid, r->n->data.args[1], &addr, len) < 0)
-		return answer_errno(EFAULT);
-	if (!target_alive(r))
-		return answer_errno(EINTR);
-	switch (addr.ss_family) {
-	case AF_UNIX:
-		if (len > sizeof(*local) || (len > offsetof(struct sockaddr_un, sun_path) && local->sun_path[0]))
-			return answer_errno(EINVAL);	/* a path now, and none when it was judged; or too long */
-		return connect_abstract(r, &addr, len);
-	case AF_INET:
-	case AF_INET6:
-		/* Elsewhere the kernel knows no way but loopback. */
-		return r->b->bare ? net_connect(r, &addr, len) : connect_taken(r, &addr, len);
-	case AF_UNSPEC:
-	case AF_NETLINK:
-		return connect_taken(r, &addr, len);
-	default:
-		return answer_errno(EAFNOSUPPORT);
-	}
-}
-
-static struct answer connect_path(const struct request *r)
+static struct answer connect_path(const struct request *r, const struct address *to)
 {
 	struct answer a;
 	struct stat st;
 	UNIX_ADDRESS(r);
 
-	if (!read_address(&u, WALK_FOLLOW, &a))
+	if (find_path(&u, to, WALK_FOLLOW, &a) < 0)
 		return a;
 	if (!u.p.name[0])
 		return answer_errno(ECONNREFUSED);
@@ -358,11 +299,37 @@ static struct answer connect_path(const struct request *r)
 	return connect_patiently(r, &(struct aim){ .p = &u.p });
 }
 
+static struct answer connect_internet(const struct request *r, const struct address *to)
+{
+	struct answer a = net_connect(r, &to->is, to->len);
+
+	return a.kind == ANSWER_CONTINUE ? connect_taken(r, to) : a;
+}
+
+/*
+ * Never "continue": the command could put another address, or another socket, in
+ * the place of what we looked at: that of a socket of the host, which Landlock does
+ * not keep it from.
+ */
 struct answer do_connect(const struct request *r)
 {
-	struct answer a = family_of(r) == AF_UNIX ? connect_path(r) : r->b->bare ? answer_continue() : connect_internet(r);
+	struct address to;
+	struct answer a;
 
-	return a.kind == ANSWER_CONTINUE ? connect_left(r) : a;
+	if (read_address(r, &to, &a) < 0)
+		return a;
+	switch (to.is.ss_family) {
+	case AF_UNIX:
+		return is_path(&to) ? connect_path(r, &to) : connect_abstract(r, &to);
+	case AF_INET:
+	case AF_INET6:
+		return connect_internet(r, &to);
+	case AF_UNSPEC:
+	case AF_NETLINK:
+		return connect_taken(r, &to);
+	default:
+		return answer_errno(EAFNOSUPPORT);
+	}
 }
 
 struct answer do_sendto(const struct request *r)
