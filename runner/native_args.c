@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/json.h"
 #include "base/own.h"
 #include "base/path.h"
 #include "runner/native.h"
@@ -26,9 +27,10 @@ struct args {
 	const struct run_params *p;
 	const struct sandbox_spec *spec;
 	struct strv *to;
+	struct kept_closed *kept;
 	int failed;		/* out of memory on the way */
 	int made_mask;
-	struct strv seals;	/* masks to be made read-only once all is mounted, so that no chmod(2) opens them */
+	struct strv seals;	/* directories of ours to be made read-only once all is mounted, so that no chmod(2) opens them */
 };
 
 static void add(struct args *a, const char *word)
@@ -211,7 +213,7 @@ static int add_resolver(struct args *a, struct err *err)
 	if (lstat("/etc/resolv.conf", &st) < 0)
 		return 0;	/* without one, 127.0.0.1 is what the library asks */
 	fd = open(host, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0 || io_write_all(fd, text, sizeof(text) - 1) < 0)
+	if (fd < 0 || fchmod(fd, 0644) < 0 || io_write_all(fd, text, sizeof(text) - 1) < 0)
 		return err_set(err, ERR_SYS, errno, "cannot write '%s'", host);
 	if (S_ISREG(st.st_mode) || path_under(target, "/run"))
 		add3(a, "--ro-bind", host, target);
@@ -252,13 +254,110 @@ static int add_trust(struct args *a, struct err *err)
 
 /* --- the binds --- */
 
-static void add_binds(struct args *a)
+/*
+ * Does @guest lie where the run makes files of its own? They have to be readable, so
+ * all in there is, to Landlock, which can take nothing away below what it granted.
+ */
+static int is_in_own_place(const struct args *a, const char *guest)
+{
+	static const char *const private_dirs[] = { "/tmp", "/var/tmp", "/run", "/dev", "/proc" };
+
+	for (size_t i = 0; i < ARRAY_LEN(private_dirs); i++)
+		if (path_under(guest, private_dirs[i]))
+			return 1;
+	for (size_t i = 0; i < a->spec->n_binds; i++)
+		if (spec_bind_is_writable(a->spec, &a->spec->binds[i]) && path_under(guest, a->spec->binds[i].guest_path))
+			return 1;
+	return 0;
+}
+
+/* Is @guest, below @m, in a writable bind that lies over it? Then it is not of @m. */
+static int is_in_writable(const struct args *a, const struct bind_mount *m, const char *guest)
+{
+	for (size_t i = 0; i < a->spec->n_binds; i++) {
+		const struct bind_mount *w = &a->spec->binds[i];
+
+		if (spec_bind_is_writable(a->spec, w) && path_under(w->guest_path, m->guest_path) &&
+		    path_under(guest, w->guest_path))
+			return 1;
+	}
+	return 0;
+}
+
+/* What the rules hide inside @m, whether it is there by now or not. */
+static void find_hidden_in(struct args *a, const struct bind_mount *m, struct strv *ret)
+{
+	const struct strv *deny = &a->spec->deny_read;
+
+	for (size_t i = 0; i < deny->n; i++)
+		if (path_under(deny->v[i], m->guest_path) && strcmp(deny->v[i], m->guest_path) && !is_glob(deny->v[i]) &&
+		    !strv_has(&a->spec->allow_read, deny->v[i]) && !is_in_writable(a, m, deny->v[i]) &&
+		    strv_add(ret, deny->v[i]) < 0)
+			a->failed = 1;
+}
+
+static void tell_left_out(const struct args *a, const struct bind_mount *m, const struct err *why)
+{
+	OWN(json) struct json *data = json_new_object();
+	const struct event ev = { .type = "view.left-out", .data = data };
+
+	if (data && json_add_str(data, "path", m->guest_path) && json_add_str(data, "reason", why->msg))
+		a->p->ops->event(a->p->cookie, &ev);
+}
+
+/* A directory with a credential in it is shown around that; one where this takes too much is not shown. */
+static int add_around(struct args *a, const struct bind_mount *m, const struct strv *hidden, struct err *err)
+{
+	struct err why = { 0 };
+
+	if (!around_add(m->host_path, m->guest_path, hidden, a->to, &a->seals, &why))
+		return 0;
+	if (why.code == ERR_LIMIT) {
+		tell_left_out(a, m, &why);
+		return 0;
+	}
+	if (err)
+		*err = why;
+	return -1;
+}
+
+static int add_binds(struct args *a, struct err *err)
 {
 	for (size_t i = 0; i < a->spec->n_binds; i++) {
 		const struct bind_mount *m = &a->spec->binds[i];
+		int writable = spec_bind_is_writable(a->spec, m);
+		OWN(strv) struct strv hidden = { 0 };
 
-		add3(a, spec_bind_is_writable(a->spec, m) ? "--bind" : "--ro-bind", m->host_path, m->guest_path);
+		if (!writable && !reads_are_judged(a->p) && is_in_own_place(a, m->guest_path))
+			find_hidden_in(a, m, &hidden);
+		if (!hidden.n)
+			add3(a, writable ? "--bind" : "--ro-bind", m->host_path, m->guest_path);
+		else if (add_around(a, m, &hidden, err) < 0)
+			return -1;
 	}
+	return 0;
+}
+
+/* The bind that shows @guest, the innermost; NULL for the system's directories. */
+static const struct bind_mount *bind_of(const struct sandbox_spec *spec, const char *guest)
+{
+	const struct bind_mount *best = NULL;
+
+	for (size_t i = 0; i < spec->n_binds; i++) {
+		const struct bind_mount *m = &spec->binds[i];
+
+		if (path_under(guest, m->guest_path) &&
+		    (!best || strlen(m->guest_path) >= strlen(best->guest_path)))
+			best = m;
+	}
+	return best;
+}
+
+static int is_shown_writable(const struct args *a, const char *guest)
+{
+	const struct bind_mount *m = bind_of(a->spec, guest);
+
+	return m && spec_bind_is_writable(a->spec, m);
 }
 
 /*
@@ -280,7 +379,7 @@ static int add_protected(struct args *a, struct err *err)
 					       m->host_path, path);
 		}
 		guest = guest_of(a->spec, path);
-		if (guest && !access(path, F_OK))
+		if (guest && is_shown_writable(a, guest) && !access(path, F_OK))
 			add3(a, "--ro-bind", path, guest);
 	}
 	return 0;
@@ -340,21 +439,6 @@ static int add_mask(struct args *a, const char *host, const char *guest, struct 
 	return 0;
 }
 
-/* The bind that shows @guest, the innermost; NULL for the system's directories. */
-static const struct bind_mount *bind_of(const struct sandbox_spec *spec, const char *guest)
-{
-	const struct bind_mount *best = NULL;
-
-	for (size_t i = 0; i < spec->n_binds; i++) {
-		const struct bind_mount *m = &spec->binds[i];
-
-		if (path_under(guest, m->guest_path) &&
-		    (!best || strlen(m->guest_path) >= strlen(best->guest_path)))
-			best = m;
-	}
-	return best;
-}
-
 /* Host path of what is seen at @guest, or @guest itself for the system's directories. */
 static char *host_of(const struct sandbox_spec *spec, const char *guest)
 {
@@ -373,6 +457,12 @@ static int is_in_view(const struct args *a, const char *path, const struct strv 
 		if (path_under(path, a->spec->binds[i].guest_path))
 			return 1;
 	return is_below_system(path, system);
+}
+
+static void keep(struct args *a, struct strv *list, const char *guest)
+{
+	if (!is_in_own_place(a, guest) && strv_add(list, guest) < 0)
+		a->failed = 1;
 }
 
 /* What only root may read stays so when root, or a member of a system group, runs agate. */
@@ -397,9 +487,11 @@ static int add_root_only(struct args *a, struct err *err)
 		if (strv_add(&hidden, roots[i]) < 0)
 			a->failed = 1;
 	}
-	for (size_t i = 0; i < hidden.n; i++)
+	for (size_t i = 0; i < hidden.n; i++) {
+		keep(a, &a->kept->root_only, hidden.v[i]);
 		if (add_mask(a, hidden.v[i], hidden.v[i], err) < 0)
 			return -1;
+	}
 	return 0;
 }
 
@@ -458,6 +550,8 @@ static int add_grant(struct args *a, const char *guest, struct err *err)
 
 	if (!host)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	if (!reads_are_judged(a->p))
+		keep(a, &a->kept->shown, guest);
 	if (!access(host, F_OK))
 		add3(a, m && spec_bind_is_writable(a->spec, m) ? "--bind" : "--ro-bind", host, guest);
 	return 0;
@@ -469,6 +563,8 @@ static int add_denial(struct args *a, const char *guest, const struct strv *syst
 
 	if (!is_in_view(a, guest, system))
 		return 0;
+	if (!reads_are_judged(a->p))
+		keep(a, &a->kept->named, guest);
 	host = host_of(a->spec, guest);
 	return host ? add_mask(a, host, guest, err) : err_set(err, ERR_NOMEM, 0, "out of memory");
 }
@@ -527,17 +623,16 @@ static void add_command(struct args *a)
 		add(a, *word);
 }
 
-int args_build(const struct run_params *p, struct strv *ret, struct err *err)
+int args_build(const struct run_params *p, struct strv *ret, struct kept_closed *ret_kept, struct err *err)
 {
-	struct args a = { .p = p, .spec = p->spec, .to = ret };
+	struct args a = { .p = p, .spec = p->spec, .to = ret, .kept = ret_kept };
 
 	add(&a, "bwrap");
 	add_namespaces(&a);
 	add_system(&a);
 	if (add_resolver(&a, err) < 0 || add_trust(&a, err) < 0)
 		return -1;
-	add_binds(&a);
-	if (add_protected(&a, err) < 0 || add_read_rules(&a, err) < 0) {
+	if (add_binds(&a, err) < 0 || add_protected(&a, err) < 0 || add_read_rules(&a, err) < 0) {
 		strv_done(&a.seals);
 		return -1;
 	}

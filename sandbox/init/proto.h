@@ -76,6 +76,14 @@ struct blob_head {
 	uint32_t reads_off, n_reads;	/* the same: what may not be read; used where reads are notified */
 	uint32_t sockets_off, n_sockets;	/* the same: paths of allowed unix sockets */
 	uint32_t literals_off, n_literals;	/* the same: addresses allowed as such, "1.2.3.4" or "::1", any port */
+	/*
+	 * The same, clean paths below read-only zones that stay closed to reading whatever becomes of the
+	 * mounts over them, see closed.h: what only root may read, what a rule names, and what is shown
+	 * again inside those.
+	 */
+	uint32_t root_only_off, n_root_only;
+	uint32_t closed_off, n_closed;
+	uint32_t shown_off, n_shown;
 	/* two arrays of struct sock_filter: changes by descriptor trapped as well, or spared */
 	uint32_t filter_off[2], n_filter[2];
 	uint32_t fold_case;		/* 1: what is writable may take ".ENV" for ".env" */
