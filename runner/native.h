@@ -3,7 +3,7 @@
  *
  *	native.c	the life of a run: processes, messages, the end
  *	native_args.c	the spec as a bubblewrap command line
- *	native_around.c	a directory without some of its entries
+ *	native_around.c	a directory without some of its entries, as words for that
  *	native_bare.c	what differs without namespaces
  *	native_blob.c	the spec as the plan agate-init reads
  *	native_egress.c	the egress helper: started at the first connection
@@ -78,15 +78,18 @@ int is_glob(const char *rule);
 
 /* --- native_around.c --- */
 
+struct around_place {
+	const char *run_dir;		/* for the likeness */
+	const char *host, *guest;	/* a directory, and where it is to be seen */
+};
+
 /**
- * around_add() - Show the directory @host at @guest, read-only, without what is in it of @hidden
+ * around_add() - Show a directory read-only without what is in it of @hidden
  * @hidden:	paths inside; they need not be there
  * @to:		appended: words for bwrap, all or none
- * @seals:	appended: @guest, to be made read-only when all is mounted
  * @err:	ERR_LIMIT when it has too many entries, ERR_SYS, ERR_NOMEM
  */
-int around_add(const char *host, const char *guest, const struct strv *hidden, struct strv *to, struct strv *seals,
-	       struct err *err);
+int around_add(const struct around_place *p, const struct strv *hidden, struct strv *to, struct err *err);
 
 /* --- native_bare.c --- */
 

@@ -309,8 +309,9 @@ static void tell_left_out(const struct args *a, const struct bind_mount *m, cons
 static int add_around(struct args *a, const struct bind_mount *m, const struct strv *hidden, struct err *err)
 {
 	struct err why = { 0 };
+	const struct around_place place = { a->p->run_dir, m->host_path, m->guest_path };
 
-	if (!around_add(m->host_path, m->guest_path, hidden, a->to, &a->seals, &why))
+	if (!around_add(&place, hidden, a->to, &why))
 		return 0;
 	if (why.code == ERR_LIMIT) {
 		tell_left_out(a, m, &why);

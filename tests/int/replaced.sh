@@ -90,6 +90,23 @@ for layout in "${layouts[@]}"; do
 	tools
 done
 
+# The same for what --read shows of the user's home; and what takes too many mounts is not shown at all.
+if [ "${layouts[0]}" = 1 ]; then
+	unset AGATE_LAYOUT
+	mkdir -p ~/.config/app ~/.config/git
+	echo plain >~/.config/app/f
+	echo secret-old >~/.config/git/credentials
+	options=(--read "$HOME/.config")
+	during 'replace ~/.config/git/credentials 600 secret-new; mkdir ~/.config/gh; echo secret-made >~/.config/gh/hosts.yml' \
+		~/.config/git/credentials ~/.config/gh/hosts.yml ~/.config/app/f
+	closed ~/.config/git/credentials ~/.config/gh/hosts.yml
+	says "$WORK/out" '/.config/app/f: plain'
+	for i in {1..101}; do mkdir ~/.config/$i; done
+	run 1 "$AGATE" run --read ~/.config -- cat ~/.config/app/f
+	says "$WORK/err" "'$HOME/.config' is not shown"
+	rm -rf ~/.config
+fi
+
 # --- what only root may read ---
 
 [ "$(id -u)" = 0 ] || exit 0
@@ -125,9 +142,31 @@ system() {
 	says "$WORK/out" "$etc.plain: plain"
 }
 
+# What the user hands over can be opened again, wherever it lies.
+handed() {
+	echo handed >"$WORK/handed"
+	mkfifo "$WORK/fifo"
+	for file in /dev/stdin /proc/self/fd/0; do
+		run 0 "$AGATE" run -- cat $file <"$WORK/handed"
+		says "$WORK/out" '^handed$'
+		run 0 "$AGATE" run -- cat $file < <(echo piped)
+		says "$WORK/out" '^piped$'
+		(echo through && exec sleep 20) >"$WORK/fifo" &
+		run 0 "$AGATE" run -- head -n 1 $file <"$WORK/fifo"
+		kill $!
+		says "$WORK/out" '^through$'
+		run 0 "$AGATE" run -- bash -c "cat $file <<<here"
+		says "$WORK/out" '^here$'
+	done
+	rm "$WORK/fifo"
+	run 0 "$AGATE" run -- bash -c 'cp /bin/true ./t && ./t && cp /bin/true /tmp/t && /tmp/t && cp /bin/true ~/t && ~/t &&
+		cat /dev/null /etc/passwd /proc/self/status >/dev/null && [ -r /etc/resolv.conf ] && cat /etc/resolv.conf'
+}
+
 for layout in "${layouts[@]}"; do
 	[ "$layout" = 1 ] && unset AGATE_LAYOUT || export AGATE_LAYOUT=$layout
 	system
+	[ "$layout" = 2 ] || handed
 	system --audit-reads
 	refused file-read-data "$etc.key"
 	system --deny-read '*.none'
