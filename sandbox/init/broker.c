@@ -393,7 +393,7 @@ static void prepare(struct broker *b)
 	    load_rules(b->blob, b->blob->reads_off, b->blob->n_reads, &b->reads) < 0 || raise_open_files() < 0)
 		wire_fail(b->ctl, errno, 0, "read the sandbox plan in the broker");
 	b->names.fold_case = b->reads.fold_case = b->blob->fold_case != 0;
-	b->reads_by_pattern = b->bare ? b->blob->reads_are_ours != 0 : has_pattern(&b->reads);
+	b->reads_by_pattern = b->blob->reads_are_ours || (!b->bare && has_pattern(&b->reads));
 	b->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (b->proc < 0)
 		wire_fail(b->ctl, errno, 0, "open /proc");

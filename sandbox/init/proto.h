@@ -90,7 +90,7 @@ struct blob_head {
 	uint32_t may_seal;		/* 1: all that is writable is private, so sealing makes up for the spared */
 	uint32_t listen_proxies;	/* 1: open the two proxy listeners */
 	uint32_t is_bare;		/* 1: no namespaces: Landlock holds reads and TCP too */
-	uint32_t reads_are_ours;	/* bare only, 1: something in view may not be read, so the broker opens for reading too */
+	uint32_t reads_are_ours;	/* 1: only the broker knows of something in view that it may not be read, so it opens for reading too */
 	uint32_t proxy_ports[2];	/* HTTP and SOCKS, on loopback */
 	uint32_t n_host_ports, host_ports[PROTO_HOST_PORTS];
 	/* bare only: where on loopback the helper listens for each of them, since its own place is the host's */
