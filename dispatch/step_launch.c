@@ -93,23 +93,12 @@ static void tell_published(const struct json *data)
 		    (long long)inside, address, (long long)port);
 }
 
-/* It was to be in view: by --read, or since a tool of the PATH lives in it. */
-static void tell_left_out(const struct json *data)
-{
-	const char *path = json_str(json_get(data, "path")), *reason = json_str(json_get(data, "reason"));
-
-	if (path && reason)
-		say("'%s' is not shown, since it holds what may not be read and too much beside it: %s", path, reason);
-}
-
 static void on_event(void *cookie, const struct event *ev)
 {
 	struct run *run = ((struct flight *)cookie)->run;
 
 	if (!strcmp(ev->type, "network.published") && !run->req->json)
 		tell_published(ev->data);
-	if (!strcmp(ev->type, "view.left-out") && !run->req->json)
-		tell_left_out(ev->data);
 
 	run->feed.sink.event(&run->feed.sink, ev);
 }

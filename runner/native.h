@@ -38,14 +38,16 @@ static inline unsigned int own_tasks(int is_bare)
 /* --- native_args.c --- */
 
 /*
- * Paths inside that a mount hides, or would if they were there, and that nobody judges by name.
- * The mount goes when somebody on the host replaces what it covers, so the stage has Landlock
- * keep them closed: see struct blob_mask.
+ * Paths inside that a mount hides, or would if they were there. The mount goes when somebody on
+ * the host replaces what it covers, so the stage has Landlock keep them closed: see
+ * sandbox/init/closed.h.
  */
 struct kept_closed {
 	struct strv root_only;	/* only root may read them on the host */
 	struct strv named;	/* by a rule of the spec */
 	struct strv shown;	/* shown again inside one of those */
+	int too_far;		/* 1: there is too much beside them for Landlock */
+	int by_name;		/* 1: some that neither it nor mounts can keep, so that the broker has to open every file */
 };
 
 static inline void kept_closed_done(struct kept_closed *k)
@@ -134,9 +136,6 @@ int bare_needs_no_help(const struct publish_rule *rule);
 
 /* workdir_of() - where the command starts, as it sees it; borrowed */
 const char *workdir_of(const struct sandbox_spec *spec);
-
-/* reads_are_judged() - 1 if the broker is asked about every open for reading, and knows the spec's read rules */
-int reads_are_judged(const struct run_params *p);
 
 /*
  * blob_build() - a sealed memory file, close-on-exec; -1 with @err. @ports: NULL unless the layout is bare;

@@ -5,6 +5,7 @@
  * earlier ones, so the system comes first, then the binds, then what must stay
  * read-only or unreadable among them.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "base/json.h"
 #include "base/own.h"
 #include "base/path.h"
 #include "runner/native.h"
@@ -23,6 +23,8 @@
 #include "sandbox/policy.h"
 #include "sandbox/spec.h"
 
+#define MAX_WAY 3000	/* entries: a few milliseconds */
+
 struct args {
 	const struct run_params *p;
 	const struct sandbox_spec *spec;
@@ -30,8 +32,16 @@ struct args {
 	struct kept_closed *kept;
 	int failed;		/* out of memory on the way */
 	int made_mask;
+	unsigned int beside;	/* entries in the directories of @ways */
+	struct strv ways;	/* directories on the way to what is kept closed */
 	struct strv seals;	/* directories of ours to be made read-only once all is mounted, so that no chmod(2) opens them */
 };
+
+static void own_args(struct args *a)
+{
+	strv_done(&a->ways);
+	strv_done(&a->seals);
+}
 
 static void add(struct args *a, const char *word)
 {
@@ -296,30 +306,22 @@ static void find_hidden_in(struct args *a, const struct bind_mount *m, struct st
 			a->failed = 1;
 }
 
-static void tell_left_out(const struct args *a, const struct bind_mount *m, const struct err *why)
-{
-	OWN(json) struct json *data = json_new_object();
-	const struct event ev = { .type = "view.left-out", .data = data };
-
-	if (data && json_add_str(data, "path", m->guest_path) && json_add_str(data, "reason", why->msg))
-		a->p->ops->event(a->p->cookie, &ev);
-}
-
-/* A directory with a credential in it is shown around that; one where this takes too much is not shown. */
+/* A directory with a credential in it is shown around that; where this takes too much the broker has to hold it. */
 static int add_around(struct args *a, const struct bind_mount *m, const struct strv *hidden, struct err *err)
 {
-	struct err why = { 0 };
 	const struct around_place place = { a->p->run_dir, m->host_path, m->guest_path };
+	struct err why = { 0 };
 
 	if (!around_add(&place, hidden, a->to, &why))
 		return 0;
-	if (why.code == ERR_LIMIT) {
-		tell_left_out(a, m, &why);
-		return 0;
+	if (why.code == ERR_NOMEM) {
+		if (err)
+			*err = why;
+		return -1;
 	}
-	if (err)
-		*err = why;
-	return -1;
+	a->kept->by_name = 1;
+	add3(a, "--ro-bind", m->host_path, m->guest_path);
+	return 0;
 }
 
 static int add_binds(struct args *a, struct err *err)
@@ -329,7 +331,7 @@ static int add_binds(struct args *a, struct err *err)
 		int writable = spec_bind_is_writable(a->spec, m);
 		OWN(strv) struct strv hidden = { 0 };
 
-		if (!writable && !reads_are_judged(a->p) && is_in_own_place(a, m->guest_path))
+		if (!writable && is_in_own_place(a, m->guest_path))
 			find_hidden_in(a, m, &hidden);
 		if (!hidden.n)
 			add3(a, writable ? "--bind" : "--ro-bind", m->host_path, m->guest_path);
@@ -460,10 +462,51 @@ static int is_in_view(const struct args *a, const char *path, const struct strv 
 	return is_below_system(path, system);
 }
 
+/* What a directory on the way to something closed holds. */
+static unsigned int count_entries(const char *dir)
+{
+	OWN(dir) DIR *d = opendir(dir);
+	unsigned int n = 0;
+
+	while (d && n <= MAX_WAY && readdir(d))
+		n++;
+	return n;
+}
+
+/*
+ * Landlock is told of every entry beside the way to what is kept closed. Where they are
+ * too many the broker has to hold it all.
+ */
+static void measure_way(struct args *a, const char *guest)
+{
+	char *dir = path_parent(guest);
+
+	while (dir && strcmp(dir, "/") != 0 && !strv_has(&a->ways, dir)) {
+		OWN(mem) char *host = host_of(a->spec, dir);
+		char *up = path_parent(dir);
+
+		if (host)
+			a->beside += count_entries(host);
+		if (!host || strv_take(&a->ways, dir) < 0)
+			a->failed = 1;
+		if (!host)
+			free(dir);
+		dir = up;
+	}
+	if (!dir)
+		a->failed = 1;
+	free(dir);
+	if (a->beside > MAX_WAY)
+		a->kept->too_far = a->kept->by_name = 1;
+}
+
 static void keep(struct args *a, struct strv *list, const char *guest)
 {
-	if (!is_in_own_place(a, guest) && strv_add(list, guest) < 0)
+	if (is_in_own_place(a, guest))
+		return;
+	if (strv_add(list, guest) < 0)
 		a->failed = 1;
+	measure_way(a, guest);
 }
 
 /* What only root may read stays so when root, or a member of a system group, runs agate. */
@@ -551,10 +594,22 @@ static int add_grant(struct args *a, const char *guest, struct err *err)
 
 	if (!host)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
-	if (!reads_are_judged(a->p))
-		keep(a, &a->kept->shown, guest);
+	keep(a, &a->kept->shown, guest);
 	if (!access(host, F_OK))
 		add3(a, m && spec_bind_is_writable(a->spec, m) ? "--bind" : "--ro-bind", host, guest);
+	return 0;
+}
+
+/* Does it lie in something writable that others write too? There neither mounts nor Landlock keep anything closed. */
+static int is_open_to_host(const struct args *a, const char *guest)
+{
+	for (size_t i = 0; i < a->spec->n_binds; i++) {
+		const struct bind_mount *m = &a->spec->binds[i];
+
+		if (spec_bind_is_writable(a->spec, m) && path_under(guest, m->guest_path) &&
+		    !path_under(m->host_path, a->p->run_dir))
+			return 1;
+	}
 	return 0;
 }
 
@@ -564,8 +619,9 @@ static int add_denial(struct args *a, const char *guest, const struct strv *syst
 
 	if (!is_in_view(a, guest, system))
 		return 0;
-	if (!reads_are_judged(a->p))
-		keep(a, &a->kept->named, guest);
+	keep(a, &a->kept->named, guest);
+	if (is_open_to_host(a, guest))
+		a->kept->by_name = 1;
 	host = host_of(a->spec, guest);
 	return host ? add_mask(a, host, guest, err) : err_set(err, ERR_NOMEM, 0, "out of memory");
 }
@@ -595,7 +651,6 @@ static void add_seals(struct args *a)
 {
 	for (size_t i = 0; i < a->seals.n; i++)
 		add2(a, "--remount-ro", a->seals.v[i]);
-	strv_done(&a->seals);
 }
 
 /* --- all of it --- */
@@ -626,17 +681,15 @@ static void add_command(struct args *a)
 
 int args_build(const struct run_params *p, struct strv *ret, struct kept_closed *ret_kept, struct err *err)
 {
-	struct args a = { .p = p, .spec = p->spec, .to = ret, .kept = ret_kept };
+	__attribute__((cleanup(own_args))) struct args a = { .p = p, .spec = p->spec, .to = ret, .kept = ret_kept };
 
 	add(&a, "bwrap");
 	add_namespaces(&a);
 	add_system(&a);
 	if (add_resolver(&a, err) < 0 || add_trust(&a, err) < 0)
 		return -1;
-	if (add_binds(&a, err) < 0 || add_protected(&a, err) < 0 || add_read_rules(&a, err) < 0) {
-		strv_done(&a.seals);
+	if (add_binds(&a, err) < 0 || add_protected(&a, err) < 0 || add_read_rules(&a, err) < 0)
 		return -1;
-	}
 	add_seals(&a);
 	add_command(&a);
 	if (a.failed)

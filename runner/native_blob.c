@@ -37,7 +37,7 @@ struct building {
 	const struct bare_ports *ports;	/* bare only, as what follows */
 	struct bare_view view;
 	struct names unreadable;	/* the read rules, as the broker will have them */
-	int is_hiding;			/* something in view may not be read */
+	int is_hiding;			/* something in view may not be read, and nothing but the broker knows */
 };
 
 static void own_building(struct building *b)
@@ -372,6 +372,8 @@ static void add_literals(struct building *b, const struct sandbox_spec *spec)
 
 static void add_kept(struct building *b, const struct kept_closed *kept)
 {
+	if (kept->too_far)
+		return;
 	for (size_t i = 0; i < kept->root_only.n; i++)
 		add_reference(b, &b->root_only, kept->root_only.v[i]);
 	for (size_t i = 0; i < kept->named.n; i++)
@@ -408,18 +410,15 @@ static void add_read_rules(struct building *b, const struct sandbox_spec *spec, 
 	}
 }
 
-/* Reads run at native speed and unseen unless somebody asked, or a pattern says what may not be read. */
-int reads_are_judged(const struct run_params *p)
+/* Reads run at native speed and unseen unless somebody asked, or only the broker can tell what may not be read. */
+static int reads_are_trapped(const struct building *b, const struct run_params *p)
 {
+	if (b->is_hiding)
+		return 1;
 	for (size_t i = 0; i < p->spec->deny_read.n; i++)
 		if (is_glob(p->spec->deny_read.v[i]))
 			return 1;
 	return p->audit_reads;
-}
-
-static int reads_are_trapped(const struct building *b, const struct run_params *p)
-{
-	return b->is_hiding || reads_are_judged(p);
 }
 
 /*
@@ -450,7 +449,7 @@ static unsigned int call_flags(const struct building *b, const struct run_params
 int blob_build(const struct run_params *p, const struct bare_ports *ports, const struct kept_closed *kept, struct err *err)
 {
 	int is_bare = ports != NULL;
-	__attribute__((cleanup(own_building))) struct building b = { .is_bare = is_bare, .ports = ports };
+	__attribute__((cleanup(own_building))) struct building b = { .is_bare = is_bare, .ports = ports, .is_hiding = kept->by_name };
 	OWN(buf) struct buf blob = { .max = BLOB_MAX };
 	int fd;
 
