@@ -121,9 +121,26 @@ static int is_below_system(const char *path, const struct strv *system)
 	return 0;
 }
 
+/* A file that is shown at the place of one of the host's, or at a place of its own. */
+static int is_foreign(const struct bind_mount *m)
+{
+	struct stat st;
+
+	return strcmp(m->host_path, m->guest_path) != 0 && !stat(m->host_path, &st) && !S_ISDIR(st.st_mode);
+}
+
+static int is_replaced(const struct args *a, const char *path)
+{
+	for (size_t i = 0; i < a->spec->n_binds; i++)
+		if (!strcmp(a->spec->binds[i].guest_path, path) && is_foreign(&a->spec->binds[i]))
+			return 1;
+	return 0;
+}
+
 /*
- * A bind below a read-only system directory needs a mount point that is not
- * there. The directory's entries are then bound one by one into an empty one.
+ * A bind below a read-only system directory needs a mount point that is not there, or that
+ * nobody on the host can replace, which would take the mount away. The directory's entries
+ * are then bound one by one into an empty one.
  */
 static void explode(struct args *a, const char *dir)
 {
@@ -137,10 +154,10 @@ static void explode(struct args *a, const char *dir)
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
 		path = path_join(dir, e->d_name);
-		if (path)
-			add_system_path(a, path);
-		else
+		if (!path)
 			a->failed = 1;
+		else if (!is_replaced(a, path))
+			add_system_path(a, path);
 	}
 }
 
@@ -189,6 +206,8 @@ static void add_system(struct args *a)
 		const char *guest = a->spec->binds[i].guest_path;
 		OWN(mem) char *dir = is_below_system(guest, &system) ? missing_below(guest) : NULL;
 
+		if (!dir && is_below_system(guest, &system) && is_foreign(&a->spec->binds[i]))
+			dir = path_parent(guest);
 		if (!dir || strv_has(&exploded, dir))
 			continue;
 		explode(a, dir);
