@@ -23,22 +23,22 @@ echo made >made && echo made >~/made && echo made >"${TMPDIR:-/tmp}/made" &&
 	cat made ~/made "${TMPDIR:-/tmp}/made" /etc/hostname /proc/self/comm >/dev/null || exit 8
 SH
 
-# during SCRIPT PATH... : a run that looks at the paths, before and after the host does what the script says
+# during FUNCTION PATH... : a run that looks at the paths, before and after the host does what the function says
 during() {
-	local script=$1
+	local change=$1
 	shift
 	rm -f "$WORK/ctl"
 	mkfifo "$WORK/ctl"
 	timeout -k 5 60 "$AGATE" run "${options[@]}" -- bash look.sh "$@" <"$WORK/ctl" >"$WORK/out" 2>"$WORK/err" &
 	exec 7>"$WORK/ctl"
 	within 20 grep -q ready "$WORK/out" || fail "the run did not start"
-	eval "$script"
+	"$change"
 	echo go >&7
 	exec 7>&-
 	wait $! || fail "exit status $?"
 }
 
-# closed PATH... / open PATH CONTENT: as the last run saw it
+# closed PATH...: as the last run saw it
 closed() {
 	local p
 	for p; do
@@ -54,12 +54,25 @@ replace() {
 	mv "$1.replaced" "$1"
 }
 
+# use LAYOUT
+use() {
+	unset AGATE_LAYOUT
+	layout=$1
+	[ "$layout" = 1 ] || export AGATE_LAYOUT=$layout
+}
+
 layouts=(1)
 AGATE_LAYOUT=2 "$AGATE" run -- true >/dev/null 2>&1 && layouts+=(2)
 bwrap --unshare-all --ro-bind / / --proc /proc --dev /dev true 2>/dev/null || layouts=("${layouts[@]:1}")
 [ ${#layouts[@]} != 0 ] || skip "no layout holds here"
 
 # --- credentials in the directories of tools ---
+
+log_in() {
+	replace ~/.nvm/.npmrc 600 secret-new
+	echo secret-made >~/.npm-global/etc/npmrc
+	echo secret-made >~/miniconda3/.condarc
+}
 
 tools() {
 	rm -rf "$HOME"
@@ -71,48 +84,51 @@ tools() {
 	echo plain >~/.nvm/plain
 	echo plain >~/.npm-global/etc/plain
 	options=(--env "PATH=$HOME/.nvm/versions/bin:$HOME/.npm-global/bin:$HOME/miniconda3/bin:$PATH")
-	PATH=$HOME/.nvm/versions/bin:$HOME/.npm-global/bin:$HOME/miniconda3/bin:$PATH during '
-		replace ~/.nvm/.npmrc 600 secret-new
-		echo secret-made >~/.npm-global/etc/npmrc
-		echo secret-made >~/miniconda3/.condarc' \
+	PATH=$HOME/.nvm/versions/bin:$HOME/.npm-global/bin:$HOME/miniconda3/bin:$PATH during log_in \
 		~/.nvm/.npmrc ~/.npm-global/etc/npmrc ~/miniconda3/.condarc ~/.nvm/plain ~/.nvm/current/agate-tool ~/.npm-global/etc/plain
 	closed ~/.nvm/.npmrc ~/.npm-global/etc/npmrc ~/miniconda3/.condarc
 	says "$WORK/out" '/.nvm/plain: plain'
 	says "$WORK/out" '/.npm-global/etc/plain: plain'
 	says "$WORK/out" '/.nvm/current/agate-tool: #!/bin/sh'
+	# shellcheck disable=SC2016 # for the shell inside
 	PATH=$HOME/.nvm/versions/bin:$PATH run 0 "$AGATE" run -- bash -c 'agate-tool && [ -L "$0"/current ] &&
 		! touch "$0"/new 2>/dev/null && ! touch "$0"/versions/new 2>/dev/null && ls -A "$0"' ~/.nvm
 	says "$WORK/out" '^tool$'
 }
 
-for layout in "${layouts[@]}"; do
-	[ "$layout" = 1 ] && unset AGATE_LAYOUT || export AGATE_LAYOUT=$layout
+for l in "${layouts[@]}"; do
+	use "$l"
 	tools
 done
 
 # --- secrets in what the user shows of the home ---
 
+log_in_more() {
+	replace ~/.config/git/credentials 600 secret-new
+	mkdir ~/.config/gh
+	echo secret-made >~/.config/gh/hosts.yml
+	echo plain >~/.config/made
+}
+
+# home COMMAND: that done first
 home() {
 	rm -rf ~/.config
 	mkdir -p ~/.config/app ~/.config/git
 	echo plain >~/.config/app/f
 	echo secret-old >~/.config/git/credentials
-	eval "$1"
-	during 'replace ~/.config/git/credentials 600 secret-new
-		mkdir ~/.config/gh
-		echo secret-made >~/.config/gh/hosts.yml
-		echo plain >~/.config/made' \
+	"$@"
+	during log_in_more \
 		~/.config/git/credentials ~/.config/gh/hosts.yml ~/.config/app/f ~/.config/made
 	closed ~/.config/git/credentials ~/.config/gh/hosts.yml
 	says "$WORK/out" '/.config/app/f: plain'
 }
 
-for layout in "${layouts[@]}"; do
-	[ "$layout" = 1 ] && unset AGATE_LAYOUT || export AGATE_LAYOUT=$layout
+for l in "${layouts[@]}"; do
+	use "$l"
 	options=(--read "$HOME/.config")
 	home true
 	# Too much to be shown one by one, and what may be written: then every open is the broker's.
-	home 'mkdir ~/.config/d{1..101}'
+	home mkdir ~/.config/d{1..101}
 	says "$WORK/out" '/.config/made: plain'
 	options=(--write "$HOME/.config")
 	home true
@@ -125,6 +141,16 @@ done
 etc=/etc/agate-test-$$
 at_end "rm -rf $etc.*"
 
+change_passwords() {
+	replace "$etc.key" 600 secret-new
+	replace "$etc.d/key" 600 secret-new
+	mv "$etc.d/shut" "$etc.d/was"
+	mkdir -m 700 "$etc.d/shut"
+	echo secret-new >"$etc.d/shut/f"
+	[ ${#moved[@]} = 0 ] || (umask 077 && echo secret-made >"$etc.made" && echo secret-made >"$etc.d/made")
+}
+
+# system [OPTION...]
 system() {
 	rm -rf "$etc".*
 	mkdir "$etc.d" "$etc.d/shut"
@@ -141,13 +167,7 @@ system() {
 	'1 ' | '1 --audit-reads') moved=("$etc.d/was/f") ;;
 	*) moved=() ;;
 	esac
-	during '
-		replace '"$etc"'.key 600 secret-new
-		replace '"$etc"'.d/key 600 secret-new
-		mv '"$etc"'.d/shut '"$etc"'.d/was
-		mkdir -m 700 '"$etc"'.d/shut
-		echo secret-new >'"$etc"'.d/shut/f
-		[ ${#moved[@]} = 0 ] || (umask 077; echo secret-made >'"$etc"'.made; echo secret-made >'"$etc"'.d/made)' \
+	during change_passwords \
 		"$etc.key" "$etc.d/key" "$etc.d/shut/f" "$etc.made" "$etc.d/made" "${moved[@]}" "$etc.d/plain" "$etc.plain"
 	closed "$etc.key" "$etc.d/key" "$etc.d/shut/f" "$etc.made" "$etc.d/made" "${moved[@]}"
 	says "$WORK/out" "$etc.d/plain: plain"
@@ -175,8 +195,8 @@ handed() {
 		cat /dev/null /etc/passwd /proc/self/status >/dev/null && [ -r /etc/resolv.conf ] && cat /etc/resolv.conf'
 }
 
-for layout in "${layouts[@]}"; do
-	[ "$layout" = 1 ] && unset AGATE_LAYOUT || export AGATE_LAYOUT=$layout
+for l in "${layouts[@]}"; do
+	use "$l"
 	system
 	[ "$layout" = 2 ] || handed
 	system --audit-reads
