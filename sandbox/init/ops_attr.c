@@ -3,7 +3,7 @@
  *
  * Landlock does not hold these (but truncate), so they are never continued: we
  * act on the very object that was judged, named "self/fd/N" below the host's
- * /proc, which is this thread's working directory.
+ * /proc, or on a copy of the caller's own descriptor.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +25,7 @@ struct object {
 	char text[PATH_MAX];
 	struct place p;
 	int fd;			/* O_PATH; not owned when it is p.object */
+	int is_open;		/* fd is the caller's own, open for writing */
 	int is_link;		/* a symbolic link itself, not what it points to */
 	char link[32];		/* "self/fd/N" */
 };
@@ -84,9 +85,42 @@ static int by_path(struct object *o, int at, uint64_t path, unsigned int how, en
 	return judge_object(o, action, ret);
 }
 
+/*
+ * A file that is open for writing was judged when it was opened; its content can
+ * be changed, and so may the rest, wherever it is now. Not without namespaces:
+ * what the user handed over is on the same mounts there.
+ */
+static int is_writable(const struct broker *b, int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	struct statx st;
+
+	return flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) != O_RDONLY && !b->bare &&
+	       !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MNT_ID, &st) &&
+	       (st.stx_mask & STATX_MNT_ID) && S_ISREG(st.stx_mode) && is_ours(b, st.stx_mnt_id);
+}
+
+/* The short way, 1 when it was found: no place, no name. */
+static int by_writable_fd(struct object *o, int fd)
+{
+	int own = target_take_own_fd(&o->r, fd);
+
+	if (own < 0)
+		return 0;
+	if (!is_writable(o->r.b, own) || !target_alive(&o->r)) {
+		close(own);
+		return 0;
+	}
+	o->fd = own;
+	o->is_open = 1;
+	return 1;
+}
+
 /* The same for an open descriptor of the caller. */
 static int by_fd(struct object *o, int fd, enum file_action action, struct answer *ret)
 {
+	if (by_writable_fd(o, fd))
+		return 0;
 	if (walk_fd(&o->r, fd, &o->p) < 0) {
 		*ret = answer_errno(errno);
 		return 1;
@@ -114,6 +148,8 @@ struct answer do_truncate(const struct request *r, uint64_t path, uint64_t len)
 
 	if (by_path(&o, AT_FDCWD, path, WALK_FOLLOW, ACT_WRITE_DATA, &a))
 		return a;
+	if (stand_in(r, r->b->proc) < 0)
+		return answer_errno(errno);
 	return answer_result(truncate(o.link, (off_t)len));
 }
 
@@ -123,6 +159,8 @@ static struct answer chmod_object(const struct object *o, uint64_t mode)
 {
 	if (o->is_link)
 		return answer_errno(EOPNOTSUPP);
+	if (o->is_open)
+		return answer_result(fchmod(o->fd, (mode_t)mode & 07777));
 	return answer_result(fchmodat(o->r.b->proc, o->link, (mode_t)mode & 07777, 0));
 }
 
@@ -215,6 +253,8 @@ struct answer do_utimes(const struct request *r, int at, uint64_t path, uint64_t
 	if (path ? by_path(&o, at, path, how_of(flags), ACT_WRITE_MODE, &a) :
 		   by_fd(&o, at, ACT_WRITE_MODE, &a))
 		return a;
+	if (o.is_open)
+		return answer_result(futimens(o.fd, times ? ts : NULL));
 	if (o.is_link && o.p.name[0])
 		return answer_result(utimensat(o.p.dir, o.p.name, times ? ts : NULL, AT_SYMLINK_NOFOLLOW));
 	return answer_result(utimensat(r->b->proc, o.link, times ? ts : NULL, 0));
@@ -244,6 +284,10 @@ static struct answer set_xattr(const struct object *o)
 		return answer_errno(errno);
 	if (o->is_link)	/* user attributes are not for links, the others not for us */
 		return answer_errno(EPERM);
+	if (o->is_open)
+		return answer_result(fsetxattr(o->fd, name, value, arg[3], (int)arg[4]));
+	if (stand_in(&o->r, o->r.b->proc) < 0)
+		return answer_errno(errno);
 	return answer_result(setxattr(o->link, name, value, arg[3], (int)arg[4]));
 }
 
@@ -253,7 +297,11 @@ static struct answer remove_xattr(const struct object *o)
 
 	if (target_text(o->r.tid, o->r.n->data.args[1], name, sizeof(name)) < 0)
 		return answer_errno(errno == ENAMETOOLONG ? ERANGE : errno);
-	return o->is_link ? answer_errno(EPERM) : answer_result(removexattr(o->link, name));
+	if (o->is_open)
+		return answer_result(fremovexattr(o->fd, name));
+	if (o->is_link)
+		return answer_errno(EPERM);
+	return answer_result(stand_in(&o->r, o->r.b->proc) < 0 ? -1 : removexattr(o->link, name));
 }
 
 struct answer do_setxattr(const struct request *r, uint64_t path, unsigned int how)

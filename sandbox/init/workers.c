@@ -1,0 +1,241 @@
+/*
+ * sandbox/init/workers.c - the threads that receive calls and answer them
+ *
+ * Every thread that waits for a call is woken by every call, and all but one go
+ * back to sleep. So as a rule one waits, the others are parked; a call costs
+ * one switch to us and one back. More join in when calls are found waiting, or
+ * when nobody has come to receive for a while: a call may take long, on a slow
+ * disk or waiting for a peer, and no other must wait for that.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sandbox/init/broker.h"
+#include "sandbox/init/later.h"
+
+#define WORKERS 8
+#define WORKER_STACK (512 * 1024)
+
+#define AT_ONCE_NS 3000	/* a call received this soon had been waiting: less than it takes to be woken */
+#define IN_A_ROW 16	/* so many calls of one kind say more than that somebody was quick, or slow, once */
+#define TICK_NS 1000000	/* of the watch, while calls come */
+#define TICKS_AWAKE 20	/* of the watch, without a call */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t unparked, stirred;
+	int parked, to_unpark;		/* under lock */
+	atomic_int receiving;		/* in the kernel, or about to be */
+	atomic_uint received;		/* calls so far */
+	atomic_int watch_sleeps;
+} crew = { .lock = PTHREAD_MUTEX_INITIALIZER, .unparked = PTHREAD_COND_INITIALIZER, .stirred = PTHREAD_COND_INITIALIZER };
+
+/* --- who works --- */
+
+static void park(void)
+{
+	pthread_mutex_lock(&crew.lock);
+	crew.parked++;
+	while (!crew.to_unpark)
+		pthread_cond_wait(&crew.unparked, &crew.lock);
+	crew.to_unpark--;
+	crew.parked--;
+	pthread_mutex_unlock(&crew.lock);
+}
+
+static void unpark_one(void)
+{
+	pthread_mutex_lock(&crew.lock);
+	if (crew.parked > crew.to_unpark) {
+		crew.to_unpark++;
+		pthread_cond_signal(&crew.unparked);
+	}
+	pthread_mutex_unlock(&crew.lock);
+}
+
+static void wake_watch(void)
+{
+	pthread_mutex_lock(&crew.lock);
+	crew.watch_sleeps = 0;
+	pthread_cond_signal(&crew.stirred);
+	pthread_mutex_unlock(&crew.lock);
+}
+
+/* Until there is a call after the @seen ones. */
+static void watch_sleep(unsigned int seen)
+{
+	pthread_mutex_lock(&crew.lock);
+	crew.watch_sleeps = 1;
+	/* Whoever received one since has either seen that, or is seen here. */
+	while (crew.watch_sleeps && crew.received == seen)
+		pthread_cond_wait(&crew.stirred, &crew.lock);
+	crew.watch_sleeps = 0;
+	pthread_mutex_unlock(&crew.lock);
+}
+
+/* Should: find out within two ticks that whoever would receive is held up, and send another. */
+static void *watch(void *arg)
+{
+	const struct timespec tick = { .tv_nsec = TICK_NS };
+	unsigned int seen = 0;
+
+	(void)arg;
+	for (;;) {
+		watch_sleep(seen);
+		for (int quiet = 0; quiet < TICKS_AWAKE; quiet++) {
+			unsigned int now = crew.received;
+
+			if (now != seen)
+				quiet = 0;
+			else if (!crew.receiving)
+				unpark_one();
+			seen = now;
+			nanosleep(&tick, NULL);
+		}
+	}
+	return NULL;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* --- receiving and answering --- */
+
+static void answer(struct broker *b, uint64_t id, const struct answer *a)
+{
+	struct seccomp_notif_resp resp = { .id = id };
+
+	switch (a->kind) {
+	case ANSWER_LATER:
+		return;
+	case ANSWER_FD:
+		if (send_fd(b->notify, id, a->fd, a->cloexec) < 0)
+			send_errno(b->notify, id, errno);
+		close(a->fd);
+		return;
+	case ANSWER_CONTINUE:
+		resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+		break;
+	case ANSWER_ERRNO:
+		resp.error = -a->err;
+		break;
+	case ANSWER_VALUE:
+		break;
+	}
+	/* Fails when the caller died meanwhile, which needs no answer. */
+	ioctl(b->notify, SECCOMP_IOCTL_NOTIF_SEND, &resp);
+}
+
+/* ENOENT says that the caller died meanwhile, or that no process is left under the filter: then for ever. */
+static int is_over(const struct broker *b)
+{
+	struct pollfd p = { .fd = b->notify, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0 && (p.revents & POLLHUP);
+}
+
+/* Calls in a row that had been waiting for us, and that we had been waiting for. */
+struct tide {
+	unsigned int at_once, awaited;
+};
+
+static void count(struct tide *t, uint64_t waited_ns)
+{
+	if (waited_ns < AT_ONCE_NS) {
+		t->at_once++;
+		t->awaited = 0;
+	} else {
+		t->awaited++;
+		t->at_once = 0;
+	}
+}
+
+/* 1 once for every so many calls that had been waiting: one more should receive. */
+static int is_crowded(const struct tide *t)
+{
+	return t->at_once && t->at_once % IN_A_ROW == 0;
+}
+
+/* The next call. 1, 0 for none this time, or -1 when there will be no more. */
+static int receive(struct broker *b, struct seccomp_notif *n, struct tide *tide)
+{
+	uint64_t before = now_ns();
+	int r;
+
+	memset(n, 0, sizeof(*n));
+	crew.receiving++;
+	r = ioctl(b->notify, SECCOMP_IOCTL_NOTIF_RECV, n);
+	crew.receiving--;
+	if (r < 0)
+		return errno == EINTR || (errno == ENOENT && !is_over(b)) ? 0 : -1;
+	crew.received++;
+	count(tide, now_ns() - before);
+	return 1;
+}
+
+static void *work(void *arg)
+{
+	struct broker *b = arg;
+	struct seccomp_notif n;
+	struct worker w;
+	struct tide tide = { 0 };
+	int r;
+
+	/* An umask and a working directory of this thread's own. */
+	if (unshare(CLONE_FS) < 0)
+		_exit(125);
+	worker_init(&w, b);
+	while ((r = receive(b, &n, &tide)) >= 0) {
+		struct request call = { .b = b, .w = &w, .n = &n, .tid = (pid_t)n.pid };
+		struct answer a;
+
+		if (!r)
+			continue;
+		if (crew.watch_sleeps)
+			wake_watch();
+		if (is_crowded(&tide) && !crew.receiving)
+			unpark_one();
+		a = call.tid ? do_call(&call) : answer_errno(ESRCH);
+		answer(b, n.id, &a);
+		if (tide.awaited >= IN_A_ROW && crew.receiving)
+			park();
+	}
+	worker_done(&w);
+	return NULL;
+}
+
+int start_thread(void *(*fn)(void *), struct broker *b)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+	int r;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, WORKER_STACK);
+	r = pthread_create(&t, &attr, fn, b);
+	pthread_attr_destroy(&attr);
+	if (r)
+		errno = r;
+	return r ? -1 : 0;
+}
+
+int workers_start(struct broker *b)
+{
+	for (int i = 0; i < WORKERS; i++)
+		if (start_thread(work, b) < 0)
+			return -1;
+	return start_thread(watch, b);
+}
