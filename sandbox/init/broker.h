@@ -203,11 +203,19 @@ int walk(const struct request *r, int at, const char *path, unsigned int flags, 
 int walk_fd(const struct request *r, int fd, struct place *ret);
 /* walk_lexical() - @path as text, absolute and clean, for one that leads nowhere; 0 or -1 */
 int walk_lexical(const struct request *r, int at, const char *path, char *ret, size_t size);
-/*
- * path_join() - @path from the directory @base as clean text, PATH_MAX bytes; right as long as no part is a
- * link. 0 where text does not do: with "..", or too long, or @base is ""
+/**
+ * walk_text() - Where @text leads as long as no part of it is a link
+ * @ret_path:	PATH_MAX bytes: where that is, for who judges
+ *
+ * Nothing is looked up but where it starts. Whoever acts has to go along the
+ * same text, behind path_rest(), from the descriptor that is returned, by an
+ * openat2(2) with RESOLVE_NO_SYMLINKS.
+ * Return: as base_find(), or -1 where text does not do: empty, or with "..", or
+ * ending in "/", or too long; then walk() says more
  */
-int path_join(const char *base, const char *path, char *ret);
+int walk_text(const struct request *r, int at, const char *text, char *ret_path);
+/* path_rest() - @text without the slashes it begins with */
+const char *path_rest(const char *text);
 void place_done(struct place *p);
 
 static inline void own_place(struct place *p)

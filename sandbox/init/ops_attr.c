@@ -73,12 +73,38 @@ static int judge_object(struct object *o, enum file_action action, struct answer
 	return 1;
 }
 
+/*
+ * For nearly all: where no part is a link, the text is judged and then gone along.
+ * 0 when it is not so plain, or is to be refused: the long way knows why.
+ */
+static int by_text(struct object *o, int at)
+{
+	int from = walk_text(&o->r, at, o->text, o->p.path);
+	const char *rule;
+
+	if (from < 0)
+		return 0;
+	o->p.zone = zone_of(o->r.b, o->p.path);
+	if (judge_write(&o->r, &o->p, &rule) || !target_alive(&o->r))
+		return 0;
+	o->fd = sys_openat2(from, path_rest(o->text), O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS);
+	if (o->fd < 0)
+		return 0;
+	snprintf(o->link, sizeof(o->link), "self/fd/%d", o->fd);
+	return 1;
+}
+
 /* Find and judge by path. 0 to go on, 1 with the answer. */
 static int by_path(struct object *o, int at, uint64_t path, unsigned int how, enum file_action action,
 		   struct answer *ret)
 {
-	if (target_text(o->r.tid, path, o->text, sizeof(o->text)) < 0 ||
-	    (o->r.given = o->text, walk(&o->r, at, o->text, how, 0, &o->p)) < 0) {
+	if (target_text(o->r.tid, path, o->text, sizeof(o->text)) < 0) {
+		*ret = answer_errno(errno);
+		return 1;
+	}
+	if (by_text(o, at))
+		return 0;
+	if ((o->r.given = o->text, walk(&o->r, at, o->text, how, 0, &o->p)) < 0) {
 		*ret = answer_errno(errno);
 		return 1;
 	}
@@ -157,11 +183,16 @@ struct answer do_truncate(const struct request *r, uint64_t path, uint64_t len)
 
 static struct answer chmod_object(const struct object *o, uint64_t mode)
 {
+	int r;
+
 	if (o->is_link)
 		return answer_errno(EOPNOTSUPP);
 	if (o->is_open)
 		return answer_result(fchmod(o->fd, (mode_t)mode & 07777));
-	return answer_result(fchmodat(o->r.b->proc, o->link, (mode_t)mode & 07777, 0));
+	r = sys_fchmodat2(o->fd, "", (mode_t)mode & 07777, AT_EMPTY_PATH);
+	if (r < 0 && (errno == ENOSYS || errno == EINVAL))	/* before kernel 6.6 */
+		r = fchmodat(o->r.b->proc, o->link, (mode_t)mode & 07777, 0);
+	return answer_result(r);
 }
 
 struct answer do_chmod(const struct request *r, int at, uint64_t path, uint64_t mode, uint64_t flags)
@@ -238,6 +269,20 @@ static int read_times(pid_t tid, uint64_t addr, enum times_kind kind, struct tim
 	return -1;
 }
 
+static int touch_object(const struct object *o, const struct timespec *ts)
+{
+	int r;
+
+	if (o->is_open)
+		return futimens(o->fd, ts);
+	if (o->is_link && o->p.name[0])
+		return utimensat(o->p.dir, o->p.name, ts, AT_SYMLINK_NOFOLLOW);
+	r = utimensat(o->fd, "", ts, AT_EMPTY_PATH);
+	if (r < 0 && errno == EINVAL)	/* older kernels */
+		r = utimensat(o->r.b->proc, o->link, ts, 0);
+	return r;
+}
+
 struct answer do_utimes(const struct request *r, int at, uint64_t path, uint64_t times, enum times_kind kind,
 			uint64_t flags)
 {
@@ -253,11 +298,7 @@ struct answer do_utimes(const struct request *r, int at, uint64_t path, uint64_t
 	if (path ? by_path(&o, at, path, how_of(flags), ACT_WRITE_MODE, &a) :
 		   by_fd(&o, at, ACT_WRITE_MODE, &a))
 		return a;
-	if (o.is_open)
-		return answer_result(futimens(o.fd, times ? ts : NULL));
-	if (o.is_link && o.p.name[0])
-		return answer_result(utimensat(o.p.dir, o.p.name, times ? ts : NULL, AT_SYMLINK_NOFOLLOW));
-	return answer_result(utimensat(r->b->proc, o.link, times ? ts : NULL, 0));
+	return answer_result(touch_object(&o, times ? ts : NULL));
 }
 
 /* --- extended attributes: (path or fd, name, value, size, flags) --- */

@@ -208,9 +208,9 @@ static struct answer open_name(const struct opening *o)
 #define PLAIN_FLAGS (O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC | \
 		     O_DSYNC | O_SYNC | O_DIRECT | O_LARGEFILE | O_NOATIME)
 
-static int is_plain(const struct opening *o, const char *text)
+static int is_plain(int flags)
 {
-	return !(o->flags & ~PLAIN_FLAGS) && (o->flags & O_ACCMODE) != O_ACCMODE && *text && text[strlen(text) - 1] != '/';
+	return !(flags & ~PLAIN_FLAGS) && (flags & O_ACCMODE) != O_ACCMODE;
 }
 
 /* May clean @path be opened so, in a directory where it is for us to do? */
@@ -234,14 +234,12 @@ static int may_open(const struct opening *o, const char *path)
  */
 static int open_directly(const struct opening *o, int at, const char *text, struct answer *ret)
 {
-	char base[PATH_MAX] = "/", path[PATH_MAX];
-	int used = open_flags(o->flags), fd;
-	int from = text[0] == '/' ? o->r->b->root : base_find(o->r, at, base);
+	char path[PATH_MAX];
+	int from = walk_text(o->r, at, text, path), used = open_flags(o->flags), fd;
 
-	if (from < 0 || !path_join(base, text, path) || !may_open(o, path) || !target_alive(o->r) ||
-	    ((o->flags & O_CREAT) && take_umask(o->r) < 0))
+	if (from < 0 || !may_open(o, path) || !target_alive(o->r) || ((o->flags & O_CREAT) && take_umask(o->r) < 0))
 		return 0;
-	fd = sys_openat2(from, text + strspn(text, "/"), (uint64_t)used, o->flags & O_CREAT ? o->mode : 0, RESOLVE_NO_SYMLINKS);
+	fd = sys_openat2(from, path_rest(text), (uint64_t)used, o->flags & O_CREAT ? o->mode : 0, RESOLVE_NO_SYMLINKS);
 	if (fd >= 0)
 		*ret = open_give(o, fd, used);
 	else if (errno == ENOENT || errno == EEXIST || errno == EACCES || errno == EISDIR || errno == ENOTDIR)
@@ -276,7 +274,7 @@ struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t f
 	o.r = &told;
 	if (!changes_something(o.flags))
 		return open_read(&o, at, text, resolve);
-	if (!resolve && is_plain(&o, text) && open_directly(&o, at, text, &direct))
+	if (!resolve && is_plain(o.flags) && open_directly(&o, at, text, &direct))
 		return direct;
 	for (int i = 0; i < OPEN_ATTEMPTS; i++) {
 		__attribute__((cleanup(own_place))) struct place p;

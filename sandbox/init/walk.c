@@ -493,7 +493,11 @@ static int split(const char *path, char parent[PATH_MAX], const char **ret_name,
 	return 1;
 }
 
-int path_join(const char *base, const char *path, char *ret)
+/*
+ * @path from the directory @base as clean text; right as long as no part is a
+ * link. 0 where text does not do: with "..", or too long, or @base is "".
+ */
+static int path_join(const char *base, const char *path, char *ret)
 {
 	size_t n = strlen(base);
 
@@ -515,6 +519,22 @@ int path_join(const char *base, const char *path, char *ret)
 		path += len;
 	}
 	return 1;
+}
+
+const char *path_rest(const char *text)
+{
+	return text + strspn(text, "/");
+}
+
+int walk_text(const struct request *r, int at, const char *text, char *ret_path)
+{
+	char base[PATH_MAX] = "/";
+	size_t len = strlen(text);
+	int fd = r->b->root;
+
+	if (!len || text[len - 1] == '/' || (text[0] != '/' && (fd = base_find(r, at, base)) < 0))
+		return -1;
+	return path_join(base, text, ret_path) ? fd : -1;
 }
 
 /* 0 if @name in @dir may be reached so, or is not there */

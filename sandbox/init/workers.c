@@ -21,7 +21,8 @@
 #include "sandbox/init/broker.h"
 #include "sandbox/init/later.h"
 
-#define WORKERS 8
+#define WORKERS_FIRST 2	/* from the start: one to receive, one to send when that is held up */
+#define WORKERS_MAX 8
 #define WORKER_STACK (512 * 1024)
 
 #define AT_ONCE_NS 3000	/* a call received this soon had been waiting: less than it takes to be woken */
@@ -32,7 +33,8 @@
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t unparked, stirred;
-	int parked, to_unpark;		/* under lock */
+	struct broker *b;
+	int workers, parked, to_unpark;	/* under lock */
 	atomic_int receiving;		/* in the kernel, or about to be */
 	atomic_uint received;		/* calls so far */
 	atomic_int watch_sleeps;
@@ -51,12 +53,17 @@ static void park(void)
 	pthread_mutex_unlock(&crew.lock);
 }
 
-static void unpark_one(void)
+static void *work(void *arg);
+
+/* One more to receive: a parked one, or a new one. Without either, those that are there do. */
+static void send_one(void)
 {
 	pthread_mutex_lock(&crew.lock);
 	if (crew.parked > crew.to_unpark) {
 		crew.to_unpark++;
 		pthread_cond_signal(&crew.unparked);
+	} else if (crew.workers < WORKERS_MAX && !start_thread(work, crew.b)) {
+		crew.workers++;
 	}
 	pthread_mutex_unlock(&crew.lock);
 }
@@ -96,7 +103,7 @@ static void *watch(void *arg)
 			if (now != seen)
 				quiet = 0;
 			else if (!crew.receiving)
-				unpark_one();
+				send_one();
 			seen = now;
 			nanosleep(&tick, NULL);
 		}
@@ -207,7 +214,7 @@ static void *work(void *arg)
 		if (crew.watch_sleeps)
 			wake_watch();
 		if (is_crowded(&tide) && !crew.receiving)
-			unpark_one();
+			send_one();
 		a = call.tid ? do_call(&call) : answer_errno(ESRCH);
 		answer(b, n.id, &a);
 		if (tide.awaited >= IN_A_ROW && crew.receiving)
@@ -232,10 +239,15 @@ int start_thread(void *(*fn)(void *), struct broker *b)
 	return r ? -1 : 0;
 }
 
+static void *stand_by(void *arg)
+{
+	park();
+	return work(arg);
+}
+
 int workers_start(struct broker *b)
 {
-	for (int i = 0; i < WORKERS; i++)
-		if (start_thread(work, b) < 0)
-			return -1;
-	return start_thread(watch, b);
+	crew.b = b;
+	crew.workers = WORKERS_FIRST;
+	return start_thread(work, b) < 0 || start_thread(stand_by, b) < 0 ? -1 : start_thread(watch, b);
 }
