@@ -16,6 +16,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -69,6 +70,7 @@ struct base {
 /* What one thread keeps from call to call. */
 struct worker {
 	struct broker *b;
+	atomic_uint handing;	/* odd while a descriptor that it handed over is still open here as well */
 	int stands_in;		/* the descriptor of its working directory, or -1: anywhere */
 	mode_t mask;		/* its umask */
 	struct base bases[BASES];
@@ -99,6 +101,7 @@ struct answer {
 	int err;	/* ERRNO */
 	int fd;		/* FD: ours, closed after it was handed over */
 	int cloexec;	/* FD */
+	int alone;	/* FD: closed here before the caller goes on, which takes a second switch to it */
 };
 
 static inline struct answer answer_errno(int err)
@@ -118,6 +121,14 @@ struct answer answer_result(int r);
 
 /* workers_start() - begin to answer calls, on threads of their own. 0, or -1 and errno */
 int workers_start(struct broker *b);
+/*
+ * workers_settle() - Wait until what was handed over before now is open nowhere but at its callers
+ *
+ * Under load a caller may be done with a file before the thread that opened it gets
+ * to close it. A program that is open for writing anywhere cannot be executed, so
+ * whoever makes a file one waits here; for a tenth of a second at most.
+ */
+void workers_settle(const struct request *r);
 /* start_thread() - one more thread that runs @fn(@b); 0, or -1 and errno */
 int start_thread(void *(*fn)(void *), struct broker *b);
 
@@ -241,6 +252,11 @@ int judge_write(const struct request *r, const struct place *p, const char **ret
 const char *judge_read(const struct broker *b, const char *path);
 /* judge_place_read() - the same for a place, which may be nowhere in the tree */
 const char *judge_place_read(const struct broker *b, const struct place *p);
+/*
+ * judge_secret() - the rule that forbids reading @p, which is open as @fd, or NULL: what only root may
+ * read in the system's directories is not for a run that root starts, whenever it came
+ */
+const char *judge_secret(const struct broker *b, const struct place *p, int fd);
 /* leads_into_view() - 1 if @p is out of view, but a link that may lead elsewhere: "/dev/stdin" */
 int leads_into_view(const struct broker *b, const struct place *p);
 /* is_native() - the kernel decides by itself there; "continue" is the right answer */

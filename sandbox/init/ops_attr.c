@@ -187,6 +187,8 @@ static struct answer chmod_object(const struct object *o, uint64_t mode)
 
 	if (o->is_link)
 		return answer_errno(EOPNOTSUPP);
+	if (mode & 0111)
+		workers_settle(&o->r);
 	if (o->is_open)
 		return answer_result(fchmod(o->fd, (mode_t)mode & 07777));
 	r = sys_fchmodat2(o->fd, "", (mode_t)mode & 07777, AT_EMPTY_PATH);

@@ -40,6 +40,22 @@ int open_flags(int flags)
 	return flags | (made_here ? 0 : O_NONBLOCK) | O_NOCTTY | O_CLOEXEC | O_LARGEFILE;
 }
 
+/*
+ * Is it a program, or made to be one? It cannot be executed while it is open for
+ * writing, so it must not stay so with us. One that is made a program later is
+ * waited for then: see workers_settle().
+ */
+static int is_program(const struct opening *o, int fd)
+{
+	struct stat st;
+
+	if ((o->flags & O_ACCMODE) == O_RDONLY)
+		return 0;
+	if ((o->flags & O_CREAT) && (o->flags & O_EXCL))
+		return (o->mode & 0111) != 0;
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && (st.st_mode & 0111);
+}
+
 /* Hand @fd, opened with @used, over with the caller's own idea of blocking. */
 struct answer open_give(const struct opening *o, int fd, int used)
 {
@@ -48,7 +64,7 @@ struct answer open_give(const struct opening *o, int fd, int used)
 		close(fd);
 		return answer_errno(EIO);
 	}
-	return (struct answer){ .kind = ANSWER_FD, .fd = fd, .cloexec = (o->flags & O_CLOEXEC) != 0 };
+	return (struct answer){ .kind = ANSWER_FD, .fd = fd, .cloexec = (o->flags & O_CLOEXEC) != 0, .alone = is_program(o, fd) };
 }
 
 /* Would waiting help? For a FIFO's other end, or a lease's; a socket, which cannot be opened, stays one. */

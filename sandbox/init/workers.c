@@ -34,7 +34,8 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t unparked, stirred;
 	struct broker *b;
-	int workers, parked, to_unpark;	/* under lock */
+	struct worker *all[WORKERS_MAX];	/* those that have begun, under lock */
+	int begun, workers, parked, to_unpark;	/* under lock */
 	atomic_int receiving;		/* in the kernel, or about to be */
 	atomic_uint received;		/* calls so far */
 	atomic_int watch_sleeps;
@@ -121,7 +122,37 @@ static uint64_t now_ns(void)
 
 /* --- receiving and answering --- */
 
-static void answer(struct broker *b, uint64_t id, const struct answer *a)
+void workers_settle(const struct request *r)
+{
+	const struct timespec pause = { .tv_nsec = 50000 };
+	int n;
+
+	pthread_mutex_lock(&crew.lock);
+	n = crew.begun;
+	pthread_mutex_unlock(&crew.lock);
+	for (int i = 0, tries = 0; i < n; i++) {
+		unsigned int was = crew.all[i]->handing;
+
+		while (crew.all[i] != r->w && (was & 1) && crew.all[i]->handing == was && tries++ < 2000)
+			nanosleep(&pause, NULL);
+	}
+}
+
+/* 1 when the caller goes on by that already; 0 and what is to be answered. */
+static int hand_over(struct worker *w, const struct answer *a, struct seccomp_notif_resp *resp)
+{
+	int fd;
+
+	w->handing++;
+	fd = a->alone ? put_fd(w->b->notify, resp->id, a->fd, a->cloexec) : send_fd(w->b->notify, resp->id, a->fd, a->cloexec);
+	resp->error = fd < 0 ? -errno : 0;
+	resp->val = fd < 0 ? 0 : fd;
+	close(a->fd);
+	w->handing++;
+	return fd >= 0 && !a->alone;
+}
+
+static void answer(struct worker *w, uint64_t id, const struct answer *a)
 {
 	struct seccomp_notif_resp resp = { .id = id };
 
@@ -129,10 +160,9 @@ static void answer(struct broker *b, uint64_t id, const struct answer *a)
 	case ANSWER_LATER:
 		return;
 	case ANSWER_FD:
-		if (send_fd(b->notify, id, a->fd, a->cloexec) < 0)
-			send_errno(b->notify, id, errno);
-		close(a->fd);
-		return;
+		if (hand_over(w, a, &resp))
+			return;
+		break;
 	case ANSWER_CONTINUE:
 		resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 		break;
@@ -143,7 +173,7 @@ static void answer(struct broker *b, uint64_t id, const struct answer *a)
 		break;
 	}
 	/* Fails when the caller died meanwhile, which needs no answer. */
-	ioctl(b->notify, SECCOMP_IOCTL_NOTIF_SEND, &resp);
+	ioctl(w->b->notify, SECCOMP_IOCTL_NOTIF_SEND, &resp);
 }
 
 /* ENOENT says that the caller died meanwhile, or that no process is left under the filter: then for ever. */
@@ -193,6 +223,13 @@ static int receive(struct broker *b, struct seccomp_notif *n, struct tide *tide)
 	return 1;
 }
 
+static void begin(struct worker *w)
+{
+	pthread_mutex_lock(&crew.lock);
+	crew.all[crew.begun++] = w;
+	pthread_mutex_unlock(&crew.lock);
+}
+
 static void *work(void *arg)
 {
 	struct broker *b = arg;
@@ -205,6 +242,7 @@ static void *work(void *arg)
 	if (unshare(CLONE_FS) < 0)
 		_exit(125);
 	worker_init(&w, b);
+	begin(&w);
 	while ((r = receive(b, &n, &tide)) >= 0) {
 		struct request call = { .b = b, .w = &w, .n = &n, .tid = (pid_t)n.pid };
 		struct answer a;
@@ -216,11 +254,13 @@ static void *work(void *arg)
 		if (is_crowded(&tide) && !crew.receiving)
 			send_one();
 		a = call.tid ? do_call(&call) : answer_errno(ESRCH);
-		answer(b, n.id, &a);
+		answer(&w, n.id, &a);
 		if (tide.awaited >= IN_A_ROW && crew.receiving)
 			park();
 	}
-	worker_done(&w);
+	/* Others may look at what it is handing over: it stays. */
+	for (;;)
+		pause();
 	return NULL;
 }
 
