@@ -320,7 +320,8 @@ static int may_fold(const struct sandbox_spec *spec)
 static int put_together(struct building *b, const struct run_params *p, struct buf *ret)
 {
 	struct blob_head h = { .magic = BLOB_MAGIC, .listen_proxies = !b->is_bare, .is_bare = (uint32_t)b->is_bare,
-			       .reads_are_ours = (uint32_t)b->is_hiding, .ignored_signals = p->ignored_signals,
+			       .reads_are_ours = (uint32_t)b->is_hiding, .reads_more = (uint32_t)policy_reads_more(),
+			       .ignored_signals = p->ignored_signals,
 			       .proxy_ports = { PROXY_HTTP_PORT, PROXY_SOCKS_PORT } };
 
 

@@ -43,6 +43,9 @@
 #define POOL6_PREFIX { 0xfd, 0x00, 0xa6, 0xa7 }
 #define POOL6_BITS 32
 
+/* Where what only root may read is not for a run that root starts either. */
+#define SECRET_ROOTS { "/etc", "/opt" }
+
 #define PROTO_HOST_PORTS 8	/* ports of the host's loopback that a run may reach */
 
 /* The rule of a refusal without namespaces, which --host-port lifts. */
@@ -91,6 +94,7 @@ struct blob_head {
 	uint32_t listen_proxies;	/* 1: open the two proxy listeners */
 	uint32_t is_bare;		/* 1: no namespaces: Landlock holds reads and TCP too */
 	uint32_t reads_are_ours;	/* 1: only the broker knows of something in view that it may not be read, so it opens for reading too */
+	uint32_t reads_more;		/* 1: as who we are, more can be read in the system's directories than by others: root's */
 	uint32_t proxy_ports[2];	/* HTTP and SOCKS, on loopback */
 	uint32_t n_host_ports, host_ports[PROTO_HOST_PORTS];
 	/* bare only: where on loopback the helper listens for each of them, since its own place is the host's */

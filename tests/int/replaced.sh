@@ -147,7 +147,7 @@ change_passwords() {
 	mv "$etc.d/shut" "$etc.d/was"
 	mkdir -m 700 "$etc.d/shut"
 	echo secret-new >"$etc.d/shut/f"
-	[ ${#moved[@]} = 0 ] || (umask 077 && echo secret-made >"$etc.made" && echo secret-made >"$etc.d/made")
+	(umask 077 && echo secret-made >"$etc.made" && echo secret-made >"$etc.d/made")
 }
 
 # system [OPTION...]
@@ -162,14 +162,9 @@ system() {
 	chmod 600 "$etc.key" "$etc.d/key"
 	chmod 700 "$etc.d/shut"
 	options=("$@")
-	# Where the broker opens every file itself, it goes by the names there were.
-	case "$layout $*" in
-	'1 ' | '1 --audit-reads') moved=("$etc.d/was/f") ;;
-	*) moved=() ;;
-	esac
 	during change_passwords \
-		"$etc.key" "$etc.d/key" "$etc.d/shut/f" "$etc.made" "$etc.d/made" "${moved[@]}" "$etc.d/plain" "$etc.plain"
-	closed "$etc.key" "$etc.d/key" "$etc.d/shut/f" "$etc.made" "$etc.d/made" "${moved[@]}"
+		"$etc.key" "$etc.d/key" "$etc.d/shut/f" "$etc.made" "$etc.d/made" "$etc.d/was/f" "$etc.d/plain" "$etc.plain"
+	closed "$etc.key" "$etc.d/key" "$etc.d/shut/f" "$etc.made" "$etc.d/made" "$etc.d/was/f"
 	says "$WORK/out" "$etc.d/plain: plain"
 	says "$WORK/out" "$etc.plain: plain"
 }
