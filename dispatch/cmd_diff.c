@@ -105,6 +105,8 @@ static void say_the_rest(const struct change_set *set)
 		say("'%s' differs and stays in the workspace: it is git's own", set->git_metadata.v[i]);
 	for (size_t i = 0; i < set->notes.n; i++)
 		say("%s", set->notes.v[i]);
+	if (set->commits_problem)
+		say("its commits cannot be read: %s", set->commits_problem);
 	if (set->n_commits)
 		say_bare("%zu new commit%s%s, newest: %.12s %s", set->n_commits, set->n_commits == 1 ? "" : "s",
 			 set->commits_cut ? " and more" : "", set->commits[0].oid, set->commits[0].subject);

@@ -44,15 +44,18 @@ static void say_changes(const struct run *run)
 			at += (size_t)snprintf(counts + at, sizeof(counts) - at, "%s%zu %s", at ? ", " : "", by_kind[k],
 					       change_kind_name((enum change_kind)k));
 	if (set->n_commits && at < sizeof(counts))
-		snprintf(counts + at, sizeof(counts) - at, "%s%zu new commit%s", at ? ", " : "", set->n_commits,
+		at += (size_t)snprintf(counts + at, sizeof(counts) - at, "%s%zu new commit%s", at ? ", " : "", set->n_commits,
 			 set->n_commits == 1 ? "" : "s");
-	say_bare("changed: %s", counts);
+	if (at)
+		say_bare("changed: %s", counts);
 	for (size_t i = 0; i < set->n && i < SHOWN_PATHS; i++)
 		say_bare("  %-9s %s", change_kind_name(set->v[i].kind), set->v[i].path);
 	if (set->n > SHOWN_PATHS)
 		say_bare("  and %zu more", set->n - SHOWN_PATHS);
 	for (size_t i = 0; i < set->n_commits && i < 3; i++)
 		say_bare("  commit    %.12s %s", set->commits[i].oid, set->commits[i].subject);
+	if (set->commits_problem)
+		say("its commits cannot be read: %s", set->commits_problem);
 }
 
 /* --- what was refused --- */
@@ -114,7 +117,8 @@ static void say_next(const struct run *run, int changed)
 
 void report_end(const struct run *run)
 {
-	int changed = run->has_changes && (run->changes.n || run->changes.n_commits);
+	int has_commits = run->changes.n_commits || run->changes.commits_problem;
+	int changed = run->has_changes && (run->changes.n || has_commits);
 
 	say_how_it_ended(run);
 	if (run->req->json)

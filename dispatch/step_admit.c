@@ -217,7 +217,9 @@ static struct json *ended_json(const struct run *run)
 	    (run->end.reason[0] && !json_add_str(j, "reason", run->end.reason)) ||
 	    !json_add_int(j, "refusals", run->feed.refusals_total) ||
 	    (run->has_changes && (!json_add_int(j, "changes", (int64_t)run->changes.n) ||
-				  !json_add_int(j, "commits", (int64_t)run->changes.n_commits))))
+				  !json_add_int(j, "commits", (int64_t)run->changes.n_commits))) ||
+	    (run->has_changes && run->changes.commits_problem &&
+	     !json_add_str(j, "commitsProblem", run->changes.commits_problem)))
 		return NULL;
 	return TAKE(j);
 }

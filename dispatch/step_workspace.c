@@ -107,7 +107,7 @@ static int is_worth_keeping(const struct run *run)
 	if (run->ws.strategy == WORKSPACE_IN_PLACE)
 		return 0;
 	return run->req->fate == FATE_KEEP || !run->has_changes || run->changes.n || run->changes.n_commits ||
-		run->changes.git_metadata.n;
+		run->changes.git_metadata.n || run->changes.commits_problem;
 }
 
 static void collect(struct run *run)

@@ -100,6 +100,15 @@ says err 'way-out: the link leads out of the tree'
 [ ! -e ran ] || fail "something a run planted was executed on the host"
 run 0 "$AGATE" discard last
 
+# --- commits that cannot be read are nothing to throw away ---
+sample_repo "$WORK/hurt"
+inside 0 hurt 'git commit -q --allow-empty -m x; o=$(git rev-parse HEAD); rm -f ".git/objects/${o:0:2}/${o:2}"'
+says err 'its commits cannot be read'
+run 0 "$AGATE" diff last
+says err 'its commits cannot be read'
+run 126 "$AGATE" apply last
+run 0 "$AGATE" discard last
+
 # --- ten thousand files ---
 for d in $(seq 100); do
 	mkdir -p "many/d$d" && (cd "many/d$d" && seq 100 | xargs touch)
