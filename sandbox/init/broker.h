@@ -148,7 +148,7 @@ int target_ids(const struct request *r, pid_t *ret_tgid, pid_t *ret_inner_tgid, 
 pid_t target_tgid(const struct request *r);
 /* target_is_ours() - 1 if @pid, as we count, descends from us; without namespaces that is the run */
 int target_is_ours(const struct broker *b, pid_t pid);
-/* target_fd_flags() - the O_* flags of its descriptor @fd, or -1 */
+/* target_fd_flags() - the O_* flags of its descriptor @fd, or -1, also for one that is open for nothing (O_PATH) */
 int target_fd_flags(const struct request *r, int fd);
 /* target_take_fd() - a copy of its descriptor @fd, or -1 */
 int target_take_fd(const struct request *r, int fd);

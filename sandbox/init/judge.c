@@ -139,18 +139,33 @@ static int is_in_secret_root(const struct broker *b, const char *path)
 	return 0;
 }
 
-static int is_for_others(int dir, int fd)
+/* The directory @p lies in; of what was reached without a name, by its path. */
+static int stat_parent(const struct broker *b, const struct place *p, struct stat *ret)
+{
+	const char *slash = strrchr(p->path, '/');
+	char dir[PATH_MAX];
+
+	if (p->name[0])
+		return fstat(p->dir, ret);
+	if (!slash)
+		return -1;
+	memcpy(dir, p->path, (size_t)(slash - p->path) + 1);
+	dir[slash - p->path + 1] = '\0';
+	return fstatat(b->root, dir, ret, 0);
+}
+
+static int is_for_others(const struct broker *b, const struct place *p, int fd)
 {
 	struct stat st;
 
-	if (fstat(dir, &st) < 0 || !(st.st_mode & S_IXOTH) || fstat(fd, &st) < 0)
+	if (stat_parent(b, p, &st) < 0 || !(st.st_mode & S_IXOTH) || fstat(fd, &st) < 0)
 		return 0;
 	return S_ISDIR(st.st_mode) || (st.st_mode & S_IROTH);
 }
 
 const char *judge_secret(const struct broker *b, const struct place *p, int fd)
 {
-	if (!b->blob->reads_more || !is_in_secret_root(b, p->path) || is_for_others(p->dir, fd))
+	if (!b->blob->reads_more || !is_in_secret_root(b, p->path) || is_for_others(b, p, fd))
 		return NULL;
 	return "only root may read it";
 }

@@ -30,6 +30,8 @@ struct answer open_again(const struct opening *o, int object, int flags);
 
 /* open_terminal() - /dev/tty: the caller's terminal, which is not ours to open by that name (ops_read.c) */
 struct answer open_terminal(const struct opening *o);
+/* read_place() - open the place of @o, which was judged, to read what is there (ops_read.c) */
+struct answer read_place(const struct opening *o);
 /* open_read() - an open that changes nothing (ops_read.c) */
 struct answer open_read(struct opening *o, int at, const char *text, uint64_t resolve);
 

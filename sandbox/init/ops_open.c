@@ -123,6 +123,22 @@ static struct answer open_foreign(const struct opening *o)
 	return open_again(o, o->p->object, flags);
 }
 
+/*
+ * It is there, and is only to be read, for all that it could have been made: the kernel
+ * keeps what it would keep from any reader. Where it does not, as from any reader.
+ */
+static struct answer open_existing(const struct opening *o)
+{
+	return must_act(o) ? read_place(o) : answer_continue();
+}
+
+static int is_dir(int object)
+{
+	struct stat st;
+
+	return !fstat(object, &st) && S_ISDIR(st.st_mode);
+}
+
 /* The place is an object without a name of ours: a directory itself, or behind a magic link. */
 static struct answer open_object(const struct opening *o)
 {
@@ -135,11 +151,13 @@ static struct answer open_object(const struct opening *o)
 		return answer_continue();
 	if ((o->flags & O_CREAT) && (o->flags & O_EXCL))
 		return answer_errno(EEXIST);
-	if (wants_write(o->flags)) {
-		err = judge_write(o->r, o->p, &rule);
-		if (err)
-			return refuse(o->r, ACT_WRITE_DATA, o->p, rule, err);
-	}
+	if ((o->flags & O_CREAT) && is_dir(o->p->object))
+		return answer_errno(EISDIR);
+	if (!wants_write(o->flags))
+		return open_existing(o);
+	err = judge_write(o->r, o->p, &rule);
+	if (err)
+		return refuse(o->r, ACT_WRITE_DATA, o->p, rule, err);
 	return open_again(o, o->p->object, o->flags);
 }
 
@@ -159,12 +177,8 @@ static struct answer open_denied(const struct opening *o, const char *rule, int 
 		return answer_errno(ELOOP);
 	if (exists && S_ISDIR(st.st_mode) && !is_tmpfile(o->flags))
 		return answer_errno(EISDIR);
-	if (exists && !wants_write(o->flags)) {
-		int used = open_flags((o->flags & ~OPEN_FINDING) | O_NOFOLLOW);
-		int fd = openat(o->p->dir, o->p->name, used, 0);
-
-		return fd < 0 ? answer_errno(errno) : open_give(o, fd, used);
-	}
+	if (exists && !wants_write(o->flags))
+		return open_existing(o);
 	return refuse(o->r, exists && !is_tmpfile(o->flags) ? ACT_WRITE_DATA : ACT_WRITE_CREATE,
 		      o->p, rule, err);
 }

@@ -130,10 +130,20 @@ static struct answer read_name(const struct opening *o)
 /* What the command was given when it started may be opened again with the rights it has. */
 static struct answer read_object(const struct opening *o)
 {
+	const char *rule;
+
 	if (o->p->foreign && o->p->path[0] == '/' &&
 	    (o->p->foreign_flags < 0 || (o->p->foreign_flags & O_ACCMODE) == O_WRONLY))
 		return refuse(o->r, ACT_READ_DATA, o->p, "not opened for this by the user", EACCES);
+	rule = o->p->foreign ? NULL : judge_secret(o->r->b, o->p, o->p->object);
+	if (rule)
+		return refuse(o->r, ACT_READ_DATA, o->p, rule, EACCES);
 	return open_again(o, o->p->object, o->flags);
+}
+
+struct answer read_place(const struct opening *o)
+{
+	return o->p->name[0] ? read_name(o) : read_object(o);
 }
 
 /* The walk itself met nothing: perhaps since a mask is on the way. */
@@ -169,7 +179,7 @@ static struct answer judged_read(struct opening *o, int at, const char *text, ui
 			return answer_errno(ENOENT);
 		if (rule)
 			return refuse(r, ACT_READ_DATA, &p, rule, EACCES);
-		a = p.name[0] ? read_name(o) : read_object(o);
+		a = read_place(o);
 		if (a.kind != ANSWER_ERRNO || a.err != ELOOP || (o->flags & O_NOFOLLOW))
 			return a;
 	}

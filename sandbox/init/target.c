@@ -245,12 +245,14 @@ int target_fd_flags(const struct request *r, int fd)
 {
 	char file[32], info[512];
 	const char *at;
+	int flags;
 
 	snprintf(file, sizeof(file), "fdinfo/%d", fd);
 	if (read_proc(r, file, info, sizeof(info)) < 0)
 		return -1;
 	at = strstr(info, "flags:\t");
-	return at ? (int)strtoul(at + 7, NULL, 8) : -1;
+	flags = at ? (int)strtoul(at + 7, NULL, 8) : -1;
+	return flags & O_PATH ? -1 : flags;
 }
 
 pid_t target_tgid(const struct request *r)

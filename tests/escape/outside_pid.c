@@ -43,6 +43,9 @@ int main(void)
 	refused(open("/proc/1/mem", O_RDWR), "open the memory of process 1");
 	refused(open("/proc/1/environ", O_RDONLY) < 0 ? -1 :
 		read(open("/proc/1/environ", O_RDONLY), &byte, 1) > 0 ? 0 : -1, "read the environment of process 1");
+	fd = open("/proc/1/environ", O_RDONLY | O_CREAT, 0600);
+	refused(fd < 0 ? -1 : read((int)fd, &byte, 1) > 0 ? 0 : -1, "read it by a call that could make files");
+	refused(open("/proc/1/mem", O_RDONLY | O_CREAT, 0600), "open the memory of process 1 so");
 	fd = syscall(SYS_pidfd_open, 1, 0);
 	if (fd >= 0)
 		for (int i = 0; i < 20; i++)
