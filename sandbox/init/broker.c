@@ -99,17 +99,47 @@ static int bad_resolve(uint64_t resolve)
 	return (resolve & ~known) || (resolve & (RESOLVE_BENEATH | RESOLVE_IN_ROOT)) == (RESOLVE_BENEATH | RESOLVE_IN_ROOT);
 }
 
+/* The kernel takes no mode where nothing is made, and no flag that it does not know: openat(2) forgives both. */
+static int bad_how(const struct open_how *how)
+{
+	const uint64_t tmpfile = O_TMPFILE & ~O_DIRECTORY;
+	const uint64_t known = O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | O_SYNC | O_ASYNC |
+			       O_DIRECT | 0100000 /* O_LARGEFILE */ | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | O_PATH | tmpfile;
+	const uint64_t with_path = O_DIRECTORY | O_NOFOLLOW | O_PATH | O_CLOEXEC;
+
+	return (how->flags & ~known) || how->mode & ~(uint64_t)(how->flags & (O_CREAT | tmpfile) ? 07777 : 0) ||
+	       ((how->flags & O_PATH) && (how->flags & ~with_path)) || bad_resolve(how->resolve);
+}
+
+/* What a newer program says behind what we know has to be nothing. */
+static int says_more(const struct request *r)
+{
+	char more[4096];
+	size_t n = ARG(3) - sizeof(struct open_how);
+
+	if (target_read(r->tid, ARG(2) + sizeof(struct open_how), more, n) < 0)
+		return EFAULT;
+	for (size_t i = 0; i < n; i++)
+		if (more[i])
+			return E2BIG;
+	return 0;
+}
+
 /* The flags lie in memory: what is not to change anything goes on, under Landlock's eyes. */
 static struct answer act_openat2(const struct request *r)
 {
 	struct open_how how = { 0 };
+	int more;
 
 	if (ARG(3) < sizeof(how) || ARG(3) > 4096)
 		return answer_errno(ARG(3) > 4096 ? E2BIG : EINVAL);
 	if (target_read(r->tid, ARG(2), &how, sizeof(how)) < 0)
 		return answer_errno(EFAULT);
-	if (how.flags >> 32 || how.mode & ~(uint64_t)07777 || bad_resolve(how.resolve))
-		return answer_errno(EINVAL);
+	more = ARG(3) > sizeof(how) ? says_more(r) : 0;
+	if (more || bad_how(&how))
+		return answer_errno(more ? more : EINVAL);
+	if ((how.resolve & RESOLVE_CACHED) && (how.flags & (O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))))
+		return answer_errno(EAGAIN);
 	return do_open(r, FD(0), ARG(1), how.flags, how.mode, how.resolve);
 }
 

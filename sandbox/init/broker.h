@@ -200,6 +200,7 @@ struct place {
 
 #define WALK_FOLLOW 1u	/* a link as last part is followed */
 #define WALK_EMPTY 2u	/* an empty path means the descriptor itself */
+#define WALK_NAME 4u	/* the last part is a name to be made, moved or removed: never followed, slashes behind it or not */
 
 /**
  * walk() - Find the place a path names

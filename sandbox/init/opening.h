@@ -25,6 +25,8 @@ struct opening {
 int open_flags(int flags);
 /* open_give() - hand @fd, opened with @used, over with the caller's own idea of blocking; takes @fd */
 struct answer open_give(const struct opening *o, int fd, int used);
+/* open_unfollowed() - open the name of @o with @used; ELOOP for a link */
+int open_unfollowed(const struct opening *o, int used);
 /* open_again() - open what @object (O_PATH, judged) is, with the caller's @flags */
 struct answer open_again(const struct opening *o, int object, int flags);
 

@@ -147,6 +147,10 @@ static int by_fd(struct object *o, int fd, enum file_action action, struct answe
 {
 	if (by_writable_fd(o, fd))
 		return 0;
+	if (target_fd_flags(&o->r, fd) < 0) {	/* none, or with O_PATH */
+		*ret = answer_errno(EBADF);
+		return 1;
+	}
 	if (walk_fd(&o->r, fd, &o->p) < 0) {
 		*ret = answer_errno(errno);
 		return 1;
@@ -294,6 +298,8 @@ struct answer do_utimes(const struct request *r, int at, uint64_t path, uint64_t
 
 	if (bad_flags(flags, &a))
 		return a;
+	if (!path && at == AT_FDCWD)
+		return answer_errno(EFAULT);
 	if (times && read_times(r->tid, times, kind, ts) < 0)
 		return answer_errno(errno);
 	/* Without a path it is the descriptor's own file: futimens(3). */

@@ -24,20 +24,32 @@ struct making {
 	struct place p;
 };
 
+/* What is there already is not made; and what has a slash behind its name would be a directory. 0, or the errno. */
+static int cannot_be_made(const struct place *p, int is_dir)
+{
+	struct stat st;
+
+	if (!fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW))
+		return EEXIST;
+	if (errno != ENOENT)
+		return errno;
+	/* Nobody makes anything in /proc. */
+	return (p->must_be_dir && !is_dir) || (p->zone && p->zone->kind == ZONE_PROC) ? ENOENT : 0;
+}
+
 /*
  * Read, walk and judge the name to be made. Returns 0 when the act may go on,
  * else 1 with the answer.
  */
 static int prepare(struct making *m, int at, uint64_t path, enum file_action action, struct answer *ret)
 {
+	int err, is_dir = action == ACT_WRITE_MKDIR, impossible;
 	const char *rule;
-	struct stat st;
-	int err;
 
 	m->p = (struct place){ .dir = -1, .object = -1 };
 	*ret = answer_errno(EFAULT);
 	if (target_text(m->r.tid, path, m->text, sizeof(m->text)) < 0 ||
-	    walk(&m->r, at, m->text, 0, 0, &m->p) < 0) {
+	    walk(&m->r, at, m->text, WALK_NAME, 0, &m->p) < 0) {
 		*ret = answer_errno(errno);
 		return 1;
 	}
@@ -55,15 +67,11 @@ static int prepare(struct making *m, int at, uint64_t path, enum file_action act
 		return 1;
 	}
 	err = judge_write(&m->r, &m->p, &rule);
-	if (!err)
+	if (!err && (is_dir || !m->p.must_be_dir))
 		return 0;
-	/* Making what exists fails anyway and changes nothing: that is no refusal. */
-	if (!fstatat(m->p.dir, m->p.name, &st, AT_SYMLINK_NOFOLLOW))
-		*ret = answer_errno(EEXIST);
-	else if (errno != ENOENT)
-		*ret = answer_errno(errno);
-	else
-		*ret = refuse(&m->r, action, &m->p, rule, err);
+	/* What fails anyway and changes nothing is no refusal. */
+	impossible = cannot_be_made(&m->p, is_dir);
+	*ret = impossible ? answer_errno(impossible) : refuse(&m->r, action, &m->p, rule, err);
 	return 1;
 }
 
@@ -79,11 +87,32 @@ struct answer do_mkdir(const struct request *r, int at, uint64_t path, uint64_t 
 	return a;
 }
 
+/* What the kernel would refuse before it looks at the path. */
+static int bad_kind(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case 0:
+	case S_IFREG:
+	case S_IFCHR:
+	case S_IFBLK:
+	case S_IFIFO:
+	case S_IFSOCK:
+		return 0;
+	case S_IFDIR:
+		return EPERM;
+	default:
+		return EINVAL;
+	}
+}
+
 struct answer do_mknod(const struct request *r, int at, uint64_t path, uint64_t mode, uint64_t dev)
 {
 	struct making m = { .r = *r };
+	int bad = bad_kind((mode_t)mode);
 	struct answer a;
 
+	if (bad)
+		return answer_errno(bad);
 	if (!prepare(&m, at, path, ACT_WRITE_NODE, &a))
 		a = take_umask(r) < 0 ? answer_errno(ESRCH) :
 		    answer_result(mknodat(m.p.dir, m.p.name, (mode_t)mode, (dev_t)dev));
@@ -155,6 +184,14 @@ static struct answer link_places(const struct request *r, const struct place *fr
 	return answer_result(linkat(r->b->proc, link, to->dir, to->name, AT_SYMLINK_FOLLOW));
 }
 
+/* 0 for what is there; else -1 and errno */
+static int look_up(const struct place *p)
+{
+	struct stat st;
+
+	return p->name[0] ? fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) : 0;
+}
+
 struct answer do_link(const struct request *r, int at1, uint64_t path1, int at2, uint64_t path2, uint64_t flags)
 {
 	unsigned int how = (flags & AT_SYMLINK_FOLLOW ? WALK_FOLLOW : 0) |
@@ -163,7 +200,7 @@ struct answer do_link(const struct request *r, int at1, uint64_t path1, int at2,
 	char text1[PATH_MAX], text2[PATH_MAX];
 	OWN_PLACE from = { .dir = -1, .object = -1 }, to = { .dir = -1, .object = -1 };
 	const char *rule;
-	int err;
+	int err, impossible;
 
 	if (flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
 		return answer_errno(EINVAL);
@@ -171,7 +208,7 @@ struct answer do_link(const struct request *r, int at1, uint64_t path1, int at2,
 	    target_text(r->tid, path2, text2, sizeof(text2)) < 0)
 		return answer_errno(errno);
 	told.given = text1;
-	if (walk(&told, at1, text1, how, 0, &from) < 0 || walk(&told, at2, text2, 0, 0, &to) < 0)
+	if (walk(&told, at1, text1, how, 0, &from) < 0 || look_up(&from) < 0 || walk(&told, at2, text2, WALK_NAME, 0, &to) < 0)
 		return answer_errno(errno);
 	if (!target_alive(r))
 		return answer_errno(EINTR);
@@ -179,6 +216,9 @@ struct answer do_link(const struct request *r, int at1, uint64_t path1, int at2,
 		return answer_continue();
 	if (!to.name[0])
 		return answer_errno(EEXIST);
+	impossible = cannot_be_made(&to, 0);
+	if (impossible)
+		return answer_errno(impossible);
 	err = judge_source(r, &from, &rule);
 	if (err)
 		return refuse(&told, ACT_WRITE_LINK, &from, rule, err);
@@ -261,20 +301,42 @@ static int judge_move(struct moving *m, const struct place *from, mode_t mode, c
 	return 1;
 }
 
+/*
+ * What fails whatever is judged, in the kernel's order. @err says why the new name could not be
+ * looked up, else it is there as @other.
+ */
+static int cannot_move(const struct moving *m, mode_t mode, mode_t other, int err)
+{
+	int exchanges = (m->flags & RENAME_EXCHANGE) != 0;
+
+	if (err && err != ENOENT)
+		return err;
+	if (!err && (m->flags & RENAME_NOREPLACE))
+		return EEXIST;
+	if (err && exchanges)
+		return ENOENT;
+	if (exchanges && m->to.must_be_dir && !S_ISDIR(other))
+		return ENOTDIR;
+	if (!S_ISDIR(mode) && (m->from.must_be_dir || (m->to.must_be_dir && !exchanges)))
+		return ENOTDIR;
+	return 0;
+}
+
 static struct answer move(struct moving *m)
 {
 	struct stat st, other;
 	struct answer a;
+	int err, impossible;
 
 	if (fstatat(m->from.dir, m->from.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return answer_errno(errno);
-	if ((m->from.must_be_dir || m->to.must_be_dir) && !S_ISDIR(st.st_mode))
-		return answer_errno(ENOTDIR);
+	err = fstatat(m->to.dir, m->to.name, &other, AT_SYMLINK_NOFOLLOW) < 0 ? errno : 0;
+	impossible = cannot_move(m, st.st_mode, err ? 0 : other.st_mode, err);
+	if (impossible)
+		return answer_errno(impossible);
 	if (judge_end(m, &m->from, 0, &a) || judge_end(m, &m->to, 1, &a) ||
 	    judge_move(m, &m->from, st.st_mode, &m->to, 1, &a))
 		return a;
-	if ((m->flags & RENAME_EXCHANGE) && fstatat(m->to.dir, m->to.name, &other, AT_SYMLINK_NOFOLLOW) < 0)
-		return answer_errno(errno);
 	if ((m->flags & RENAME_EXCHANGE) && judge_move(m, &m->to, other.st_mode, &m->from, 0, &a))
 		return a;
 	/* With RENAME_WHITEOUT comes a device node, which is not ours to make. */
@@ -284,16 +346,25 @@ static struct answer move(struct moving *m)
 					  m->flags));
 }
 
+/* What the kernel would refuse before it looks at a path. */
+static int bad_rename_flags(unsigned int flags)
+{
+	return (flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE | RENAME_WHITEOUT)) ||
+	       ((flags & RENAME_EXCHANGE) && (flags & (RENAME_NOREPLACE | RENAME_WHITEOUT)));
+}
+
 struct answer do_rename(const struct request *r, int at1, uint64_t path1, int at2, uint64_t path2, uint64_t flags)
 {
 	struct moving m = { .r = *r, .flags = (unsigned int)flags,
 			    .from = { .dir = -1, .object = -1 }, .to = { .dir = -1, .object = -1 } };
 	struct answer a;
 
+	if (bad_rename_flags(m.flags))
+		return answer_errno(EINVAL);
 	m.r.given = m.text[0];
 	if (target_text(r->tid, path1, m.text[0], PATH_MAX) < 0 ||
 	    target_text(r->tid, path2, m.text[1], PATH_MAX) < 0 ||
-	    walk(&m.r, at1, m.text[0], 0, 0, &m.from) < 0 || walk(&m.r, at2, m.text[1], 0, 0, &m.to) < 0)
+	    walk(&m.r, at1, m.text[0], WALK_NAME, 0, &m.from) < 0 || walk(&m.r, at2, m.text[1], WALK_NAME, 0, &m.to) < 0)
 		a = answer_errno(errno);
 	else if (!target_alive(r))
 		a = answer_errno(EINTR);
@@ -312,6 +383,20 @@ struct answer do_rename(const struct request *r, int at1, uint64_t path1, int at
 
 /* --- unlink, rmdir --- */
 
+/* What cannot be removed since it is no name: "/", "." or "..". */
+static int errno_of_dots(const char *text, uint64_t flags)
+{
+	size_t len = strlen(text);
+
+	if (!(flags & AT_REMOVEDIR))
+		return EISDIR;
+	while (len && text[len - 1] == '/')
+		len--;
+	if (!len)
+		return EBUSY;
+	return len > 1 && text[len - 2] == '.' ? ENOTEMPTY : EINVAL;
+}
+
 struct answer do_unlink(const struct request *r, int at, uint64_t path, uint64_t flags)
 {
 	struct request told = *r;
@@ -326,14 +411,14 @@ struct answer do_unlink(const struct request *r, int at, uint64_t path, uint64_t
 	if (target_text(r->tid, path, text, sizeof(text)) < 0)
 		return answer_errno(errno);
 	told.given = text;
-	if (walk(&told, at, text, 0, 0, &p) < 0)
+	if (walk(&told, at, text, WALK_NAME, 0, &p) < 0)
 		return answer_errno(errno);
 	if (!target_alive(r))
 		return answer_errno(EINTR);
 	if (is_native(&p))
 		return answer_continue();
 	if (!p.name[0])
-		return answer_errno(flags & AT_REMOVEDIR ? EINVAL : EISDIR);
+		return answer_errno(errno_of_dots(text, flags));
 	err = judge_write(r, &p, &rule);
 	/* What is not there is not refused. */
 	if ((err || p.must_be_dir) && fstatat(p.dir, p.name, &st, AT_SYMLINK_NOFOLLOW) < 0)

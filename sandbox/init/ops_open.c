@@ -24,9 +24,21 @@ static int wants_write(int flags)
 	return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC);
 }
 
+#define TMPFILE_BIT (O_TMPFILE & ~O_DIRECTORY)
+
 static int is_tmpfile(int flags)
 {
 	return (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+static int changes_something(int flags)
+{
+	return wants_write(flags) || (flags & O_CREAT) || is_tmpfile(flags);
+}
+
+static int makes(int flags)
+{
+	return (flags & (O_CREAT | TMPFILE_BIT)) != 0;
 }
 
 /*
@@ -56,6 +68,20 @@ static int is_program(const struct opening *o, int fd)
 	return !fstat(fd, &st) && S_ISREG(st.st_mode) && (st.st_mode & 0111);
 }
 
+/* What openat2(2) knows; the flags that openat(2) does not know it passes over. */
+#define KNOWN_FLAGS (O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | O_SYNC | O_ASYNC | O_DIRECT | \
+		     0100000 /* O_LARGEFILE */ | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | O_TMPFILE)
+
+/* Open the name that was judged. O_NOFOLLOW would do as well, but the caller would see it. */
+int open_unfollowed(const struct opening *o, int used)
+{
+	char name[NAME_MAX + 2];
+
+	/* O_DIRECTORY would do as well, and be seen too. */
+	snprintf(name, sizeof(name), "%s%s", o->p->name, o->p->must_be_dir ? "/" : "");
+	return sys_openat2(o->p->dir, name, (uint64_t)(used & KNOWN_FLAGS), makes(used) ? o->mode : 0, RESOLVE_NO_SYMLINKS);
+}
+
 /* Hand @fd, opened with @used, over with the caller's own idea of blocking. */
 struct answer open_give(const struct opening *o, int fd, int used)
 {
@@ -82,7 +108,9 @@ struct answer open_again(const struct opening *o, int object, int flags)
 	int fd, err, used = open_flags(flags & ~OPEN_FINDING);
 
 	snprintf(link, sizeof(link), "self/fd/%d", object);
-	fd = openat(o->r->b->proc, link, used, 0);
+	if (makes(used) && take_umask(o->r) < 0)
+		return answer_errno(ESRCH);
+	fd = openat(o->r->b->proc, link, used, o->mode);
 	if (fd >= 0)
 		return open_give(o, fd, used);
 	err = errno;
@@ -151,7 +179,7 @@ static struct answer open_object(const struct opening *o)
 		return answer_continue();
 	if ((o->flags & O_CREAT) && (o->flags & O_EXCL))
 		return answer_errno(EEXIST);
-	if ((o->flags & O_CREAT) && is_dir(o->p->object))
+	if (!is_tmpfile(o->flags) && changes_something(o->flags) && is_dir(o->p->object))
 		return answer_errno(EISDIR);
 	if (!wants_write(o->flags))
 		return open_existing(o);
@@ -169,12 +197,12 @@ static struct answer open_denied(const struct opening *o, const char *rule, int 
 
 	if (!exists && errno != ENOENT)
 		return answer_errno(errno);
-	if (!exists && !(o->flags & O_CREAT))
+	if (!exists && (!(o->flags & O_CREAT) || o->p->zone->kind == ZONE_PROC))	/* nobody makes anything in /proc */
 		return answer_errno(ENOENT);
 	if (exists && (o->flags & O_CREAT) && (o->flags & O_EXCL))
 		return answer_errno(EEXIST);
 	if (exists && S_ISLNK(st.st_mode))	/* followed first, if it may be; it is itself not for writing */
-		return answer_errno(ELOOP);
+		return answer_errno((o->flags & O_NOFOLLOW) && (o->flags & O_DIRECTORY) ? ENOTDIR : ELOOP);
 	if (exists && S_ISDIR(st.st_mode) && !is_tmpfile(o->flags))
 		return answer_errno(EISDIR);
 	if (exists && !wants_write(o->flags))
@@ -217,14 +245,14 @@ static struct answer open_name(const struct opening *o)
 	if (!strcmp(o->p->path, "/dev/tty"))
 		return open_terminal(o);
 	if (o->p->must_be_dir && (o->flags & O_CREAT))
-		return answer_errno(EISDIR);
+		return answer_errno(faccessat(o->p->dir, ".", X_OK, AT_EACCESS) < 0 ? errno : EISDIR);
 	err = judge_write(o->r, o->p, &rule);
 	if (err)
 		return open_denied(o, rule, err);
 	if (((o->flags & O_CREAT) || is_tmpfile(o->flags)) && take_umask(o->r) < 0)
 		return answer_errno(ESRCH);
-	used = open_flags(o->flags | O_NOFOLLOW | (o->p->must_be_dir ? O_DIRECTORY : 0));
-	fd = openat(o->p->dir, o->p->name, used, o->mode);
+	used = open_flags(o->flags);
+	fd = open_unfollowed(o, used);
 	if (fd >= 0)
 		return open_give(o, fd, used);
 	if ((errno == ENXIO || errno == EWOULDBLOCK) && !(o->flags & O_NONBLOCK))
@@ -279,9 +307,15 @@ static int open_directly(const struct opening *o, int at, const char *text, stru
 	return 1;
 }
 
-static int changes_something(int flags)
+/*
+ * Flags that make no sense together, as the kernel finds before it looks at the path. O_CREAT with
+ * O_DIRECTORY made a file, and failed, before kernel 6.4.
+ */
+static int is_nonsense(int flags)
 {
-	return wants_write(flags) || (flags & O_CREAT) || is_tmpfile(flags);
+	if ((flags & O_CREAT) && (flags & O_DIRECTORY))
+		return 1;
+	return (flags & TMPFILE_BIT) && (!(flags & O_DIRECTORY) || (flags & O_ACCMODE) == O_RDONLY);
 }
 
 /* O_PATH means a look only, and the kernel ignores nearly all other flags with it. */
@@ -289,6 +323,7 @@ struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t f
 		      uint64_t resolve)
 {
 	int keeps_link = (flags & O_NOFOLLOW) || ((flags & O_CREAT) && (flags & O_EXCL));
+	unsigned int how = flags & O_CREAT ? WALK_NAME : 0;
 	struct opening o = { .r = r, .flags = (int)flags, .mode = (mode_t)mode & 07777 };
 	struct request told = *r;
 	struct answer direct;
@@ -298,6 +333,8 @@ struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t f
 	/* We cannot hand such a descriptor over. Who asks by openat2(2), with flags in memory, has openat(2). */
 	if (flags & O_PATH)
 		return r->b->reads_by_pattern && r->n->data.nr == SYS_openat2 ? answer_errno(ENOSYS) : answer_continue();
+	if (is_nonsense(o.flags))
+		return answer_errno(EINVAL);
 	if (target_text(r->tid, path, text, sizeof(text)) < 0)
 		return answer_errno(errno);
 	told.given = text;
@@ -312,7 +349,7 @@ struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t f
 
 		/* Few last parts are links: look for one only when the open says so. */
 		o.may_be_link = !keeps_link && !i;
-		if (walk(&told, at, text, !keeps_link && i ? WALK_FOLLOW : 0, resolve, &p) < 0)
+		if (walk(&told, at, text, how | (!keeps_link && i ? WALK_FOLLOW : 0), resolve, &p) < 0)
 			return answer_errno(errno);
 		if (!target_alive(r))
 			return answer_errno(EINTR);

@@ -104,7 +104,7 @@ static struct answer read_fifo(const struct opening *o, int fd, int used)
 
 static struct answer read_name(const struct opening *o)
 {
-	int used = open_flags((o->flags & ~OPEN_FINDING) | O_NOFOLLOW | (o->p->must_be_dir ? O_DIRECTORY : 0));
+	int used = open_flags(o->flags & ~(O_CREAT | O_EXCL));
 	const char *rule;
 	struct stat st;
 	int fd;
@@ -114,7 +114,7 @@ static struct answer read_name(const struct opening *o)
 	/* What the kernel would refuse the caller is not refused to us. */
 	if (proc_is_closed(o->r->b, o->p->path))
 		return answer_errno(EACCES);
-	fd = openat(o->p->dir, o->p->name, used);
+	fd = open_unfollowed(o, used);
 	if (fd < 0)
 		return answer_errno(errno);
 	rule = judge_secret(o->r->b, o->p, fd);

@@ -409,7 +409,7 @@ static int walk_part(struct walker *w, const char *name, int last, const char *r
 		return 0;
 	}
 	if (last && strcmp(name, ".") && strcmp(name, "..") && !(w->flags & WALK_FOLLOW) &&
-	    !w->at->must_be_dir)
+	    (!w->at->must_be_dir || (w->flags & WALK_NAME)))
 		return settle(w, name, strlen(name)) < 0 ? -1 : 1;
 	fd = openat(w->at->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
@@ -425,6 +425,11 @@ static int walk_part(struct walker *w, const char *name, int last, const char *r
 	}
 	if (last && (!strcmp(name, ".") || !strcmp(name, "..")))
 		return settle_on_object(w, fd) < 0 ? -1 : 1;
+	if (last && w->at->must_be_dir && !(w->flags & WALK_NAME) && !S_ISDIR(st.st_mode)) {
+		close(fd);
+		errno = ENOTDIR;
+		return -1;
+	}
 	if (last) {
 		close(fd);
 		return settle(w, name, strlen(name)) < 0 ? -1 : 1;
@@ -565,7 +570,7 @@ static int settle_by_text(struct walker *w, const char *path, const char *name, 
 }
 
 /* The parent in one system call; 1 found, 0 a link is in the way, -1 and errno. */
-static int walk_fast(struct walker *w, const char *path, uint64_t resolve)
+static int walk_fast(struct walker *w, const char *path)
 {
 	char parent[PATH_MAX];
 	struct stat st;
@@ -576,25 +581,67 @@ static int walk_fast(struct walker *w, const char *path, uint64_t resolve)
 	if (!split(path, parent, &name, &len))
 		return 0;
 	if (*parent) {
-		fd = sys_openat2(w->at->dir, parent, O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
-				 resolve ? resolve : RESOLVE_NO_SYMLINKS);
+		fd = sys_openat2(w->at->dir, parent, O_PATH | O_DIRECTORY | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS);
 		if (fd < 0)
-			return errno == ELOOP && !resolve ? 0 : -1;
+			return errno == ELOOP ? 0 : -1;
 		step_to(w, fd);
 	}
 	if ((w->flags & WALK_FOLLOW) &&
 	    !fstatat(w->at->dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode)) {
-		if (resolve) {	/* rare: a link as last part of an openat2() with conditions */
-			errno = ELOOP;
-			return -1;
-		}
 		memcpy(w->rest, name, len + 1);
 		return walk_parts(w) < 0 ? -1 : 1;
 	}
-	if (!resolve)
-		return settle_by_text(w, path, name, len) < 0 ? -1 : 1;
-	/* Conditions hold for the last part as well, which may be where something is mounted. */
-	return meets(w->at->dir, name, resolve) < 0 || settle(w, name, len) < 0 ? -1 : 1;
+	return settle_by_text(w, path, name, len) < 0 ? -1 : 1;
+}
+
+/* --- on conditions of openat2(2) --- */
+
+/* The rules that name links on the way: the kernel does not say which it followed. */
+static int note_links(struct walker *w, int at, const char *path, uint64_t resolve)
+{
+	struct place seen;
+	int r;
+
+	if (resolve & RESOLVE_NO_SYMLINKS)
+		return 0;
+	r = walk(w->r, at, path, w->flags, 0, &seen);
+	w->at->denied = r < 0 ? NULL : seen.denied;
+	place_done(&seen);
+	return r;
+}
+
+/* What there is at @path, from where we stand. */
+static int settle_on_whole(struct walker *w, const char *path, uint64_t resolve)
+{
+	int fd = sys_openat2(w->at->dir, path, O_PATH | O_CLOEXEC, 0, resolve);
+
+	return fd < 0 ? -1 : settle_on_object(w, fd);
+}
+
+/* The kernel goes the way. 0, or -1 and errno. */
+static int walk_on_conditions(struct walker *w, int at, const char *path, uint64_t resolve)
+{
+	char text[PATH_MAX], parent[PATH_MAX];
+	size_t len = strlen(path);
+	const char *name;
+	int fd;
+
+	/* The kernel would follow our own magic links, not the caller's. */
+	resolve |= RESOLVE_NO_MAGICLINKS;
+	memcpy(text, path, len + 1);
+	if (w->flags & WALK_NAME)
+		for (; len > 1 && text[len - 1] == '/'; w->at->must_be_dir = 1)
+			text[--len] = '\0';
+	if ((w->flags & WALK_FOLLOW) || !split(text, parent, &name, &len))
+		return settle_on_whole(w, text, resolve) < 0 || note_links(w, at, path, resolve) < 0 ? -1 : 0;
+	if (*parent) {
+		fd = sys_openat2(w->at->dir, parent, O_PATH | O_DIRECTORY | O_CLOEXEC, 0, resolve);
+		if (fd < 0)
+			return -1;
+		step_to(w, fd);
+	}
+	/* They hold for the last part as well, which may be where something is mounted. */
+	return meets(w->at->dir, name, resolve) < 0 || settle(w, name, len) < 0 || note_links(w, at, path, resolve) < 0 ? -1 : 0;
 }
 
 /* Where @path begins, which stays open without us. */
@@ -620,13 +667,11 @@ static int walk_from(struct walker *w, int at, const char *path, uint64_t resolv
 		errno = EXDEV;
 		return -1;
 	}
-	r = walk_fast(w, path[0] == '/' && path[1] != '\0' ? path + strspn(path, "/") : path, resolve);
+	if (resolve)
+		return walk_on_conditions(w, at, path, resolve);
+	r = walk_fast(w, path[0] == '/' && path[1] != '\0' ? path + strspn(path, "/") : path);
 	if (r)
 		return r < 0 ? -1 : 0;
-	if (resolve) {
-		errno = EXDEV;
-		return -1;
-	}
 	if (snprintf(w->rest, sizeof(w->rest), "%s", path) >= (int)sizeof(w->rest)) {
 		errno = ENAMETOOLONG;
 		return -1;
