@@ -111,6 +111,16 @@ static int by_path(struct object *o, int at, uint64_t path, unsigned int how, en
 	return judge_object(o, action, ret);
 }
 
+/* It is in no tree, and the command's own: memfd_create(2). */
+static int is_memory(const struct broker *b, int fd)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return fcntl(fd, F_GET_SEALS) >= 0 && !fstat(fd, &st) && !st.st_nlink && !fd_path(b, fd, path) &&
+	       !strncmp(path, "/memfd:", strlen("/memfd:"));
+}
+
 /*
  * A file that is open for writing was judged when it was opened; its content can
  * be changed, and so may the rest, wherever it is now. Not without namespaces:
@@ -133,7 +143,7 @@ static int by_writable_fd(struct object *o, int fd)
 
 	if (own < 0)
 		return 0;
-	if (!is_writable(o->r.b, own) || !target_alive(&o->r)) {
+	if ((!is_writable(o->r.b, own) && !is_memory(o->r.b, own)) || !target_alive(&o->r)) {
 		close(own);
 		return 0;
 	}
@@ -222,7 +232,12 @@ struct answer do_fchmod(const struct request *r, int fd, uint64_t mode)
 /* An O_PATH descriptor of a link names the link itself here: AT_EMPTY_PATH never follows. */
 static struct answer chown_object(const struct object *o, uint64_t uid, uint64_t gid)
 {
-	return answer_result(fchownat(o->fd, "", (uid_t)uid, (gid_t)gid, AT_EMPTY_PATH));
+	uint32_t our_uid, our_gid;
+
+	if (target_id(&o->r, "uid_map", (uint32_t)uid, &our_uid) < 0 ||
+	    target_id(&o->r, "gid_map", (uint32_t)gid, &our_gid) < 0)
+		return answer_errno(errno);
+	return answer_result(fchownat(o->fd, "", our_uid, our_gid, AT_EMPTY_PATH));
 }
 
 struct answer do_chown(const struct request *r, int at, uint64_t path, uint64_t uid, uint64_t gid, uint64_t flags)

@@ -107,10 +107,11 @@ static const char *status_line(const char *status, const char *key)
  */
 #define UMASK_SLOTS 256
 #define UMASK_KEEP_MS 1000
+#define UMASK_CHANGES 16	/* under way at once; what is more may be forgotten */
 
 static _Atomic uint64_t umasks[UMASK_SLOTS];
 static _Atomic uint32_t umask_generation = 1;
-static _Atomic uint64_t umask_change;	/* thread id << 32 | time, of the newest call; 0: it has run */
+static _Atomic uint64_t umask_changes[UMASK_CHANGES];	/* thread id << 32 | time, of a call; 0: it has run */
 
 static uint32_t coarse_ms(void)
 {
@@ -129,23 +130,39 @@ static uint64_t umask_word(pid_t tid, uint32_t now)
 
 void target_umask_changes(const struct request *r)
 {
+	uint32_t now = coarse_ms();
+	uint64_t change = (uint64_t)(uint32_t)r->tid << 32 | now;
+
 	umask_generation++;
-	umask_change = (uint64_t)(uint32_t)r->tid << 32 | coarse_ms();
+	for (size_t i = 0; i < UMASK_CHANGES; i++) {
+		uint64_t was = umask_changes[i];
+
+		if ((!was || (pid_t)(was >> 32) == r->tid || now - (uint32_t)was >= UMASK_KEEP_MS) &&
+		    atomic_compare_exchange_strong(&umask_changes[i], &was, change))
+			return;
+	}
+	umask_changes[(uint32_t)r->tid % UMASK_CHANGES] = change;
 }
 
 /* 1 while a umask(2) may be told of but not yet done. */
 static int umask_is_changing(pid_t tid, uint32_t now)
 {
-	uint64_t change = umask_change;
+	int changing = 0;
 
-	if (!change)
-		return 0;
-	if ((pid_t)(change >> 32) != tid && now - (uint32_t)change < UMASK_KEEP_MS)
-		return 1;
-	/* Its thread is back with another call, or had its time. */
-	umask_generation++;
-	atomic_compare_exchange_strong(&umask_change, &change, 0);
-	return 0;
+	for (size_t i = 0; i < UMASK_CHANGES; i++) {
+		uint64_t change = umask_changes[i];
+
+		if (!change)
+			continue;
+		if ((pid_t)(change >> 32) != tid && now - (uint32_t)change < UMASK_KEEP_MS) {
+			changing = 1;
+			continue;
+		}
+		/* Its thread is back with another call, or had its time. */
+		umask_generation++;
+		atomic_compare_exchange_strong(&umask_changes[i], &change, 0);
+	}
+	return changing;
 }
 
 static int read_umask(const struct request *r, mode_t *ret)
@@ -210,6 +227,29 @@ int target_ids(const struct request *r, pid_t *ret_tgid, pid_t *ret_inner_tgid, 
 	*ret_inner_tgid = last_number(inner_tgid);
 	*ret_inner_tid = last_number(inner_tid);
 	return 0;
+}
+
+int target_id(const struct request *r, const char *map, uint32_t id, uint32_t *ret)
+{
+	unsigned long first, ours, n;
+	char text[4096];
+
+	*ret = id;
+	if (id == (uint32_t)-1)
+		return 0;
+	if (read_proc(r, map, text, sizeof(text)) < 0)
+		return -1;
+	/* The second column is told as we count, who open the file. */
+	for (const char *line = text; line && sscanf(line, "%lu %lu %lu", &first, &ours, &n) == 3;) {
+		if (id >= first && id - first < n) {
+			*ret = (uint32_t)(ours + (id - first));
+			return 0;
+		}
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	errno = EPERM;
+	return -1;
 }
 
 /* The parent of @pid, or -1. */

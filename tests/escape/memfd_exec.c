@@ -37,6 +37,8 @@ int main(int argc, char **argv)
 	works(mem, "make a file in memory");
 	while ((n = read(self, block, sizeof(block))) > 0)
 		works(write(mem, block, (size_t)n), "copy the program there");
+	works(fchmod(mem, 0755), "make it a program");
+	works(fchmod(mem, 0700), "and once more");
 	again(mem, (char *[]){ argv[0], (char *)"again", NULL }, "a program in memory");
 	again(self, (char *[]){ argv[0], (char *)"again", NULL }, "a program by its descriptor");
 	again(open("/bin/sh", O_RDONLY), (char *[]){ (char *)"sh", (char *)"-c",

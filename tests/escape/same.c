@@ -327,7 +327,7 @@ static void do_attribute(struct world *w, char *path)
 	case 8: tell_end(w, flags ? lsetxattr(path, "user.x", "y", 1, 0) : setxattr(path, "user.x", "y", 1, 0)); break;
 	case 9: tell_end(w, once_in(w, 2) ? fsetxattr(fd, "user.z", "y", 1, XATTR_CREATE) : fremovexattr(fd, "user.z")); break;
 	case 10: tell_end(w, removexattr(path, "user.x")); break;
-	default: tell_end(w, fchownat(dir, path, (uid_t)-1, getegid(), flags)); break;
+	default: tell_end(w, fchownat(dir, path, mode & 0200 ? geteuid() : (uid_t)-1, mode & 04000 ? 12345 : getegid(), flags)); break;
 	}
 }
 
