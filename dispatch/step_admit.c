@@ -22,6 +22,7 @@
 #include "dispatch/recover.h"
 #include "dispatch/run_internal.h"
 #include "dispatch/show.h"
+#include "sandbox/policy.h"
 
 /* A workspace stands at the original's path; home and the system have to stay beside it. */
 static int check_place(const struct run *run, struct err *err)
@@ -195,6 +196,8 @@ static int begin_record(struct run *run, struct err *err)
 
 int step_admit(struct run *run, struct err *err)
 {
+	if (run->req->sandbox != SANDBOX_OFF)
+		policy_look_ahead();
 	if (desk_open(&run->desk, err) < 0 || run_find_host(run, err) < 0 || choose_runner(run, err) < 0 ||
 	    check_whole(run, err) < 0 || recover_dead_runs(&run->desk, NULL, NULL, err) < 0 ||
 	    originals_add(&run->desk.place, run->repo.root, err) < 0 || make_dir(run, err) < 0 ||

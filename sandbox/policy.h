@@ -122,6 +122,16 @@ int policy_reads_more(void);
  */
 int policy_root_only_files(const char *root, struct strv *ret, struct err *err);
 
+/**
+ * policy_look_ahead() - Begin to look through /etc and /opt, if policy_reads_more()
+ *
+ * A thread does it, beside whatever the caller does next. The next
+ * policy_root_only_files() of each takes what was found, once, and only while that
+ * is half a second old at the most: bits may change without a trace. Where there is
+ * no thread to be had, it is simply done then. From one thread only.
+ */
+void policy_look_ahead(void);
+
 /*
  * policy_may_fold() - 1 if names in the directory @path may be compared without case: it says so
  * itself (ext4's and f2fs' casefold), or its file system is of a kind that does, or it cannot be told
