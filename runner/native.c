@@ -46,6 +46,13 @@
 #define SETUP_MS 30000		/* from the start to the command */
 #define REAP_MS 12000		/* for the broker to kill what the command left behind */
 
+/*
+ * Keys typed at the terminal go to every process of the foreground group. They
+ * are the command's to answer: if bwrap died of one, it would take the command
+ * along before it could. What is ignored stays so across exec; the stage undoes it.
+ */
+#define TYPED_SIGNALS (1u << SIGINT | 1u << SIGQUIT)
+
 struct runner_run {
 	struct loop *loop;
 	struct run_params p;
@@ -605,12 +612,10 @@ static int start_bwrap(struct runner_run *run, int theirs, struct err *err)
 	OWN(fd) int errors = -1;
 	int fds[] = { run->p.input, STDOUT_FILENO, STDERR_FILENO, theirs };
 	char bwrap[4096];
-	struct spawn sp = { .file = run->p.init_path, .env = run->p.env, .cwd = "/", .fds = fds, .nfds = 4 };
+	struct spawn sp = { .file = bwrap, .env = run->p.env, .cwd = "/", .fds = fds, .nfds = 4, .ignored = TYPED_SIGNALS };
 
 	if (probe_bwrap(bwrap, sizeof(bwrap)) < 0)
 		return err_set(err, ERR_MISSING, 0, "cannot find bubblewrap");
-	if (strv_add(&argv, "agate-init") < 0 || strv_add(&argv, "guard") < 0 || strv_add(&argv, bwrap) < 0)
-		return err_set(err, ERR_NOMEM, 0, "out of memory");
 	if (args_build(&run->p, &argv, err) < 0)
 		return -1;
 	if (open_output(run, &out, &errors, fds, err) < 0)
