@@ -64,7 +64,7 @@ struct run {
 	int has_feed;
 
 	/* workspace */
-	int64_t workspace_entry;	/* of the journal, made with the row; 0: none */
+	int64_t workspace_entry, launch_entry;	/* of the journal, made with the row; 0: none */
 	struct workspace ws;
 	int has_workspace;
 	char *home;			/* private, host side: dir/home */
@@ -89,7 +89,6 @@ struct run {
 	char digest[DIGEST_HEX_SIZE];
 
 	/* launch */
-	int64_t launch_entry;
 	struct loop *loop;
 	struct runner_run *process;
 	int has_started;		/* the command ran: there may be something to keep */

@@ -176,7 +176,10 @@ static struct json *admitted_json(const struct run *run)
 	return TAKE(j);
 }
 
-/* The row, and with it the intent of the next step, which is to fill the directory. */
+/*
+ * The row, and with it the intents of what comes: to fill the directory, and to start
+ * processes around the command. That it may run is written when all is decided.
+ */
 static int begin_record(struct run *run, struct err *err)
 {
 	struct db *db = run->desk.db;
@@ -184,7 +187,8 @@ static int begin_record(struct run *run, struct err *err)
 	if (db_begin(db, err) < 0)
 		return -1;
 	if (insert_row(run, err) < 0 ||
-	    journal_begin(db, run->id, "workspace", NULL, &run->workspace_entry, err) < 0) {
+	    journal_begin(db, run->id, "workspace", NULL, &run->workspace_entry, err) < 0 ||
+	    journal_begin(db, run->id, "launch", NULL, &run->launch_entry, err) < 0) {
 		db_rollback(db);
 		return -1;
 	}

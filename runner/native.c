@@ -1,7 +1,8 @@
 /*
  * runner/native.c - the life of a sandboxed run
  *
- *	start		bwrap and the broker are started side by side
+ *	start		bwrap and the broker are started side by side; meanwhile what was decided
+ *			is written down, and only then the stage gets the plan it waits for
  *	LISTENERS	the stage stands in its namespaces, which the broker joins
  *	JOINED		the broker has sealed what is denied; the stage hears which filter is enough
  *	NOTIFY		the stage is confined; its listener goes to the broker
@@ -321,8 +322,11 @@ static int on_listeners(struct runner_run *run, int fds[2], size_t nfds, pid_t p
 	run->command_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (run->command_pidfd < 0)
 		return err_set(err, ERR_SYS, errno, "cannot hold on to the command");
+	/* The stage goes no further before we have heard of the broker. */
+	if (join_broker(run, err) < 0)
+		return -1;
 	run->group = group_enter(&cgroup_here, &run->p, pid);
-	return join_broker(run, err);
+	return 0;
 }
 
 static int on_notify(struct runner_run *run, int notify, struct err *err)
@@ -447,11 +451,9 @@ static int on_joined(struct runner_run *run, const struct msg_filter *m, const i
 	memcpy(fds + 2, net, n * sizeof(*net));
 	run->proxies[0] = run->proxies[1] = -1;
 	run->ports.n = 0;
-	run->egress = egress_watch(run->loop, &run->p, fds, 2 + n, &egress_ops, run, err);
-	if (!run->egress)
-		return -1;
 	tell_stage(run, &use, sizeof(use));
-	return 0;
+	run->egress = egress_watch(run->loop, &run->p, fds, 2 + n, &egress_ops, run, err);
+	return run->egress ? 0 : -1;
 }
 
 static void on_caller(struct runner_run *run, const struct msg_caller *m)
@@ -711,6 +713,12 @@ static void native_free(struct runner_run *run)
 	free(run);
 }
 
+/* While bwrap builds the namespaces. */
+static int commit(const struct runner_run *run, struct err *err)
+{
+	return run->p.ops->commit ? run->p.ops->commit(run->p.cookie, err) : 0;
+}
+
 /* Made while bwrap builds the namespaces: the stage waits for it. */
 static int send_plan(struct runner_run *run, struct err *err)
 {
@@ -746,7 +754,8 @@ static int start(struct loop *loop, const struct run_params *p, int is_bare, str
 	for (int i = 0; i < 2; i++)
 		run->output[i] = (struct output){ .p = &run->p, .number = i + 1, .fd = -1, .closed = on_output_closed,
 						  .cookie = run };
-	if (take_proxies(run, err) < 0 || start_processes(run, err) < 0 || send_plan(run, err) < 0 || start_timers(run, err) < 0) {
+	if (take_proxies(run, err) < 0 || start_processes(run, err) < 0 || commit(run, err) < 0 ||
+	    send_plan(run, err) < 0 || start_timers(run, err) < 0) {
 		native_free(run);
 		return -1;
 	}
