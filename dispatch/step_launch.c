@@ -304,6 +304,7 @@ int step_launch(struct run *run, struct err *err)
 	struct flight f = { .run = run };
 	int r;
 
+	ahead_end(&run->ahead);
 	run->loop = loop_new(err);
 	if (!run->loop)
 		return STEP_FAILED;

@@ -123,12 +123,11 @@ int policy_reads_more(void);
 int policy_root_only_files(const char *root, struct strv *ret, struct err *err);
 
 /**
- * policy_look_ahead() - Begin to look through /etc and /opt, if policy_reads_more()
+ * policy_look_ahead() - Look through /etc and /opt now, if policy_reads_more()
  *
- * A thread does it, beside whatever the caller does next. The next
- * policy_root_only_files() of each takes what was found, once, and only while that
- * is half a second old at the most: bits may change without a trace. Where there is
- * no thread to be had, it is simply done then. From one thread only.
+ * For a thread that has nothing else to do. The next policy_root_only_files() of each
+ * takes what was found, once, and only while that is half a second old at the most:
+ * bits may change without a trace. Never at the same time as that.
  */
 void policy_look_ahead(void);
 

@@ -3,14 +3,12 @@
  *
  * Each entry has to be looked at anew for each run, since its bits may change
  * without a trace in the directory. So it is done with as few calls as there can
- * be, and, when policy_look_ahead() was called, beside the rest of a run's start.
+ * be, and may be done ahead by a thread beside the rest of a run's start.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +25,6 @@
 #define MAX_DEPTH 40
 #define ENTRIES_SIZE 32768	/* bytes of names at a time */
 #define AHEAD_MS 500		/* what was seen longer ago is not believed */
-#define STACK_SIZE (256u * 1024)
 
 #define FIRST_USER_GROUP 1000	/* login.defs(5), GID_MIN */
 #define USERS_GROUP 100		/* everybody's, where a distribution has it */
@@ -183,44 +180,23 @@ static int look_through(const char *root, struct strv *ret, struct err *err)
 
 /* --- ahead --- */
 
-/* One look of the thread's, taken by whoever asks first. */
-static struct ahead {
-	int is_going;			/* there is a thread to be joined */
-	pthread_t thread;
+/* What was found by policy_look_ahead(), taken by whoever asks first. */
+static struct look {
+	int is_done;
 	int64_t began_ms;
-	struct look {
-		int is_done;
-		struct strv found;
-	} look[ARRAY_LEN(guarded_dirs) - 1];
-} ahead;
-
-static void *look_ahead(void *cookie)
-{
-	(void)cookie;
-	for (size_t i = 0; guarded_dirs[i]; i++) {
-		struct err why;		/* whoever needs it will meet it */
-
-		ahead.look[i].is_done = !look_through(guarded_dirs[i], &ahead.look[i].found, &why);
-		if (!ahead.look[i].is_done)
-			strv_done(&ahead.look[i].found);
-	}
-	return NULL;
-}
+	struct strv found;
+} looks[ARRAY_LEN(guarded_dirs) - 1];
 
 void policy_look_ahead(void)
 {
-	pthread_attr_t attr;
-	sigset_t all, old;
+	for (size_t i = 0; guarded_dirs[i] && policy_reads_more(); i++) {
+		struct look *l = &looks[i];
+		struct err why;		/* whoever needs it will meet it */
 
-	if (ahead.is_going || !policy_reads_more() || pthread_attr_init(&attr))
-		return;
-	sigfillset(&all);	/* signals are the first thread's business */
-	ahead.began_ms = clock_mono_ms();
-	if (!pthread_attr_setstacksize(&attr, STACK_SIZE) && !pthread_sigmask(SIG_SETMASK, &all, &old)) {
-		ahead.is_going = !pthread_create(&ahead.thread, &attr, look_ahead, NULL);
-		pthread_sigmask(SIG_SETMASK, &old, NULL);
+		strv_done(&l->found);
+		l->began_ms = clock_mono_ms();
+		l->is_done = !look_through(guarded_dirs[i], &l->found, &why);
 	}
-	pthread_attr_destroy(&attr);
 }
 
 /* 1: @ret has what was found ahead; 0: somebody has to look now; -1: out of memory */
@@ -228,15 +204,12 @@ static int take_ahead(const char *root, struct strv *ret)
 {
 	int r = 0;
 
-	if (ahead.is_going)
-		pthread_join(ahead.thread, NULL);
-	ahead.is_going = 0;
 	for (size_t i = 0; guarded_dirs[i]; i++) {
-		struct look *l = &ahead.look[i];
+		struct look *l = &looks[i];
 
-		if (strcmp(root, guarded_dirs[i]) || !l->is_done)
+		if (strcmp(root, guarded_dirs[i]))
 			continue;
-		if (clock_mono_ms() - ahead.began_ms <= AHEAD_MS)
+		if (l->is_done && clock_mono_ms() - l->began_ms <= AHEAD_MS)
 			r = strv_copy(ret, &l->found) < 0 ? -1 : 1;
 		l->is_done = 0;
 		strv_done(&l->found);
