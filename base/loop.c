@@ -491,7 +491,7 @@ static int spawn_by_libuv(struct watch *w, const struct spawn *sp)
 	};
 	int r;
 
-	if (sp->ignored) {
+	if (sp->ignored || sp->prepare) {
 		free(w);
 		return UV_ENOSYS;
 	}

@@ -83,6 +83,12 @@ struct spawn {
 	int nfds;			/* 3 to LOOP_CHILD_FDS */
 	int new_session;		/* setsid() */
 	uint32_t ignored;		/* bit n: signal n is ignored in the child (signals_ignored()) */
+	/*
+	 * Called in the child before its program is executed; -1 with errno: it is not. Our memory is
+	 * the child's as well, so it may make system calls and nothing else. NULL: nothing
+	 */
+	int (*prepare)(void *cookie);
+	void *prepare_cookie;
 };
 
 /**

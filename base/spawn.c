@@ -85,7 +85,8 @@ IN_CHILD static int become(void *cookie)
 	const struct spawn *sp = b->sp;
 
 	reset_signals(sp->ignored);
-	if ((sp->new_session && setsid() < 0) || place_all(sp) < 0 || (sp->cwd && chdir(sp->cwd) < 0)) {
+	if ((sp->new_session && setsid() < 0) || place_all(sp) < 0 || (sp->cwd && chdir(sp->cwd) < 0) ||
+	    (sp->prepare && sp->prepare(sp->prepare_cookie) < 0)) {
 		b->error = errno;
 		_exit(127);
 	}

@@ -4,6 +4,7 @@
  *	native.c	the life of a run: processes, messages, the end
  *	native_args.c	the spec as a bubblewrap command line
  *	native_bare.c	what differs without namespaces
+ *	native_early.c	masks that need not wait for bwrap
  *	native_blob.c	the spec as the plan agate-init reads
  *	native_egress.c	the egress helper: started at the first connection
  *	native_group.c	its control group, where there can be one
@@ -55,6 +56,29 @@ char *guest_of(const struct sandbox_spec *spec, const char *host);
 
 /* is_glob() - 1 if a rule's text has a pattern in it */
 int is_glob(const char *rule);
+
+/* --- native_early.c --- */
+
+/* What is mounted before bwrap is started. */
+struct early {
+	struct strv files;	/* in pairs: a file of the run's, and the system's that it hides */
+	struct strv dirs;	/* hidden */
+};
+
+/**
+ * early_take() - Which masks of a bwrap command line can be had without bwrap
+ * @argv:	as args_build() makes it, without our own words before "bwrap"
+ * @run_dir:	files in it are the run's own
+ * @ret_argv:	appended: the rest of the command line
+ * @ret:	appended; nothing where something in the command line is not understood
+ *
+ * Return: 0, or -1 out of memory
+ */
+int early_take(const struct strv *argv, const char *run_dir, struct strv *ret_argv, struct early *ret);
+
+/* early_mount() - struct spawn's prepare, with a struct early: mount them in a namespace of the child's own */
+int early_mount(void *cookie);
+void early_done(struct early *e);
 
 /* --- native_bare.c --- */
 

@@ -368,6 +368,35 @@ static void a_child_ignores_what_it_is_told_to_and_nothing_else(void **state)
 	loop_free(f.loop);
 }
 
+static int prepare(void *cookie)
+{
+	if (*(const int *)cookie < 0) {
+		errno = EXDEV;
+		return -1;
+	}
+	return chdir("/usr");
+}
+
+static void a_child_is_prepared_or_not_started(void **state)
+{
+	struct fixture f = { .loop = loop_new(NULL) };
+	char *argv[] = { (char []){ "true" }, NULL };
+	const int fds[] = { -1, -1, -1 };
+	int how = 0;
+	struct spawn sp = { .file = "true", .argv = argv, .fds = fds, .nfds = 3, .prepare = prepare, .prepare_cookie = &how };
+	struct err err = { 0 };
+	char out[64];
+	pid_t pid = 0;
+
+	(void)state;
+	run_sh(&f, "pwd", out, sizeof(out), (struct spawn){ .cwd = "/", .prepare = prepare, .prepare_cookie = &how });
+	assert_string_equal(out, "/usr\n");
+	how = -1;
+	assert_null(loop_spawn(f.loop, &sp, note_exit, &f, &pid, &err));
+	assert_int_equal(err.sys, EXDEV);
+	loop_free(f.loop);
+}
+
 static void descriptors_may_change_places(void **state)
 {
 	char *argv[] = { (char []){ "sh" }, (char []){ "-c" }, (char []){ "echo one; echo two >&2" }, NULL };
@@ -490,6 +519,7 @@ int main(void)
 		cmocka_unit_test(a_child_has_the_descriptors_named_and_no_other),
 		cmocka_unit_test(a_child_gets_its_environment_directory_and_session),
 		cmocka_unit_test(a_child_ignores_what_it_is_told_to_and_nothing_else),
+		cmocka_unit_test(a_child_is_prepared_or_not_started),
 		cmocka_unit_test(descriptors_may_change_places),
 		cmocka_unit_test(our_environment_stays_ours),
 		cmocka_unit_test(a_child_that_cannot_enter_its_directory_is_an_error),
