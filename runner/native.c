@@ -45,6 +45,7 @@
 #define HELPER_MS 5000		/* for the broker and the egress helper to say their last */
 #define DRAIN_MS 2000		/* for the last bytes of output */
 #define SETUP_MS 30000		/* from the start to the command */
+#define ABANDON_MS 1000		/* for a sandbox to be gone that nobody wants any more */
 #define REAP_MS 12000		/* for the broker to kill what the command left behind */
 
 /*
@@ -707,6 +708,22 @@ static int start_timers(struct runner_run *run, struct err *err)
 	return 0;
 }
 
+/*
+ * One that is abandoned while bwrap builds is killed, but in the middle of a mount
+ * it dies a moment later, and would complain of a directory that is gone: until
+ * nobody has the stage's end of its socket any more.
+ */
+static void await_stage(const struct runner_run *run)
+{
+	struct pollfd p = { .fd = run->stage_ctl };
+
+	if (run->is_bare || run->bwrap_pid <= 0 || run->was_started)
+		return;
+	shutdown(run->stage_ctl, SHUT_WR);
+	while (poll(&p, 1, ABANDON_MS) < 0 && errno == EINTR)
+		;
+}
+
 static void native_free(struct runner_run *run)
 {
 	struct watch **all[] = { &run->stage_watch, &run->broker_watch, &run->bwrap, &run->broker,
@@ -716,6 +733,7 @@ static void native_free(struct runner_run *run)
 	kill_tree(run);
 	if (run->broker_pid > 0)
 		kill(run->broker_pid, SIGKILL);
+	await_stage(run);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		end_watch(all[i]);
 	limits_end(run->limits);
