@@ -608,14 +608,14 @@ static int open_output(struct runner_run *run, int *ret_out, int *ret_errors, in
 	return 0;
 }
 
-/* Root mounts the masks faster than bwrap does. Where that is not to be had, bwrap does it. */
+/* Root mounts the masks faster than bwrap does. Where it may not, bwrap has to do it. */
 static struct watch *spawn_bwrap(struct runner_run *run, struct spawn *sp, const struct strv *argv, struct err *err)
 {
 	OWN(strv) struct strv slim = { 0 };
 	struct early early = { 0 };
 	struct watch *w = NULL;
 
-	if (geteuid() == 0 && !early_take(argv, run->p.run_dir, &slim, &early) && (early.files.n || early.dirs.n)) {
+	if (geteuid() == 0 && !early_take(argv, run->p.run_dir, &slim, &early)) {
 		sp->argv = slim.v;
 		sp->prepare = early_mount;
 		sp->prepare_cookie = &early;

@@ -59,10 +59,11 @@ int is_glob(const char *rule);
 
 /* --- native_early.c --- */
 
-/* What is mounted before bwrap is started. */
+/* What is mounted, and dropped, before bwrap is started. */
 struct early {
 	struct strv files;	/* in pairs: a file of the run's, and the system's that it hides */
 	struct strv dirs;	/* hidden */
+	int drops_sys;		/* nothing of /sys is shown: its mounts are a third of the table on many hosts */
 };
 
 /**
@@ -76,7 +77,7 @@ struct early {
  */
 int early_take(const struct strv *argv, const char *run_dir, struct strv *ret_argv, struct early *ret);
 
-/* early_mount() - struct spawn's prepare, with a struct early: mount them in a namespace of the child's own */
+/* early_mount() - struct spawn's prepare, with a struct early: do it in a mount namespace of the child's own */
 int early_mount(void *cookie);
 void early_done(struct early *e);
 

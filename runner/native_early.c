@@ -1,10 +1,11 @@
 /*
  * runner/native_early.c - masks that are mounted before bwrap, not by it
  *
- * bwrap reads the whole mount table once for each bind. Who may mount by itself, as
+ * bwrap reads the whole mount table once for each bind, and parses it. Who may mount by itself, as
  * root may, makes a mount namespace of its own before bwrap, with the masks in it;
  * what bwrap then binds of the system's directories brings them along, read-only as
  * those are, and locked like all mounts that come from a namespace of more rights.
+ * What of the host no run sees anyway is dropped there: that makes the table shorter.
  *
  * Only a mask that nothing else in the command line touches is taken: it hides what
  * one bind of a system directory shows at its own path, and no other bind shows that
@@ -22,6 +23,7 @@
 #include "base/path.h"
 #include "runner/native.h"
 
+#define SYS "/sys"
 #define EMPTY_DIR "mode=0000,size=4k,nr_inodes=2"
 
 /* The options args_build() uses, by how many words follow. Two: the second is where it is seen. */
@@ -114,6 +116,18 @@ static int is_alone(const struct strv *argv, size_t end, size_t own, const char 
 	return shown == 1;
 }
 
+static int shows_sys(const struct strv *argv, size_t end)
+{
+	for (size_t i = 1; i < end;) {
+		const struct option *o = find_option(argv->v[i]);
+
+		if (o->is_bind && touch(argv->v[i + 1], SYS))
+			return 1;
+		i += 1 + (size_t)o->words;
+	}
+	return 0;
+}
+
 struct taking {
 	const struct strv *argv;
 	size_t end;
@@ -166,6 +180,7 @@ int early_take(const struct strv *argv, const char *run_dir, struct strv *ret_ar
 	struct taking t = { .argv = argv, .end = end < 0 ? 0 : (size_t)end, .run_dir = run_dir, .slim = ret_argv,
 			    .early = ret };
 
+	ret->drops_sys = end > 0 && !shows_sys(argv, t.end);
 	for (size_t i = 0; i < argv->n;) {
 		const struct option *o = i && i < t.end ? find_option(argv->v[i]) : NULL;
 		int n = o ? take(&t, i) : 0;
@@ -193,6 +208,8 @@ int early_mount(void *cookie)
 	for (size_t i = 0; i < e->dirs.n; i++)
 		if (mount("tmpfs", e->dirs.v[i], "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV, EMPTY_DIR) < 0)
 			return -1;
+	if (e->drops_sys)
+		umount2(SYS, MNT_DETACH);	/* it may be no mount */
 	return 0;
 }
 

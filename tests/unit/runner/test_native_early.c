@@ -106,6 +106,25 @@ static void what_is_not_understood_is_left_whole(void **state)
 	check("bwrap --ro-bind /etc /etc " MASKED " --ro-bind", NULL, 0, 0);
 }
 
+static void the_mounts_of_sys_are_dropped_unless_one_is_shown(void **state)
+{
+	static const struct { const char *line; int drops; } cases[] = {
+		{ SYSTEM " " REST, 1 }, { SYSTEM " --ro-bind /sys/class /sys/class " REST, 0 },
+		{ SYSTEM " --ro-bind / /host " REST, 0 }, { SYSTEM " --new-option x " REST, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		OWN(strv) struct strv argv = { 0 }, got = { 0 };
+		struct early early = { 0 };
+
+		split(cases[i].line, &argv);
+		assert_int_equal(early_take(&argv, top, &got, &early), 0);
+		assert_int_equal(early.drops_sys, cases[i].drops);
+		early_done(&early);
+	}
+}
+
 static void words_of_the_command_are_never_taken(void **state)
 {
 	(void)state;
@@ -139,6 +158,7 @@ int main(void)
 		cmocka_unit_test(what_another_mount_touches_stays_with_bwrap),
 		cmocka_unit_test(what_is_not_the_runs_or_not_a_file_stays),
 		cmocka_unit_test(what_is_not_understood_is_left_whole),
+		cmocka_unit_test(the_mounts_of_sys_are_dropped_unless_one_is_shown),
 		cmocka_unit_test(words_of_the_command_are_never_taken),
 	};
 
