@@ -45,15 +45,8 @@
 #define HELPER_MS 5000		/* for the broker and the egress helper to say their last */
 #define DRAIN_MS 2000		/* for the last bytes of output */
 #define SETUP_MS 30000		/* from the start to the command */
-#define ABANDON_MS 1000		/* for a sandbox to be gone that nobody wants any more */
 #define REAP_MS 12000		/* for the broker to kill what the command left behind */
 
-/*
- * Keys typed at the terminal go to every process of the foreground group. They
- * are the command's to answer: if bwrap died of one, it would take the command
- * along before it could. What is ignored stays so across exec; the stage undoes it.
- */
-#define TYPED_SIGNALS (1u << SIGINT | 1u << SIGQUIT)
 
 struct runner_run {
 	struct loop *loop;
@@ -541,13 +534,7 @@ static void on_broker(void *cookie, int fd, unsigned int ready)
 
 static int start_broker(struct runner_run *run, int theirs, struct err *err)
 {
-	char *argv[] = { (char *)(size_t)"agate-init", (char *)(size_t)"broker", (char *)(size_t)"3", NULL };
-	char *env[] = { NULL };
-	const int fds[] = { -1, -1, STDERR_FILENO, theirs };
-	const struct spawn sp = { .file = run->p.init_path, .argv = argv, .env = env, .fds = fds, .nfds = 4,
-				  .new_session = 1 };
-
-	run->broker = loop_spawn(run->loop, &sp, on_broker_exited, run, &run->broker_pid, err);
+	run->broker = stage_spawn_broker(run->loop, run->p.init_path, theirs, on_broker_exited, run, &run->broker_pid, err);
 	if (!run->broker)
 		return -1;
 	run->broker_watch = loop_fd(run->loop, run->broker_ctl, LOOP_READ, on_broker, run);
@@ -608,25 +595,6 @@ static int open_output(struct runner_run *run, int *ret_out, int *ret_errors, in
 	return 0;
 }
 
-/* Root mounts the masks faster than bwrap does. Where it may not, bwrap has to do it. */
-static struct watch *spawn_bwrap(struct runner_run *run, struct spawn *sp, const struct strv *argv, struct err *err)
-{
-	OWN(strv) struct strv slim = { 0 };
-	struct early early = { 0 };
-	struct watch *w = NULL;
-
-	if (geteuid() == 0 && !early_take(argv, run->p.run_dir, &slim, &early)) {
-		sp->argv = slim.v;
-		sp->prepare = early_mount;
-		sp->prepare_cookie = &early;
-		w = loop_spawn(run->loop, sp, on_bwrap_exited, run, &run->bwrap_pid, NULL);
-	}
-	early_done(&early);
-	sp->argv = argv->v;
-	sp->prepare = NULL;
-	return w ? w : loop_spawn(run->loop, sp, on_bwrap_exited, run, &run->bwrap_pid, err);
-}
-
 static int start_bwrap(struct runner_run *run, int theirs, struct err *err)
 {
 	OWN(strv) struct strv argv = { 0 };
@@ -634,7 +602,7 @@ static int start_bwrap(struct runner_run *run, int theirs, struct err *err)
 	OWN(fd) int errors = -1;
 	int fds[] = { run->p.input, STDOUT_FILENO, STDERR_FILENO, theirs };
 	char bwrap[4096];
-	struct spawn sp = { .file = bwrap, .env = run->p.env, .cwd = "/", .fds = fds, .nfds = 4, .ignored = TYPED_SIGNALS };
+	struct spawn sp = { .file = bwrap, .env = run->p.env, .cwd = "/", .fds = fds, .nfds = 4 };
 
 	if (probe_bwrap(bwrap, sizeof(bwrap)) < 0)
 		return err_set(err, ERR_MISSING, 0, "cannot find bubblewrap");
@@ -642,7 +610,7 @@ static int start_bwrap(struct runner_run *run, int theirs, struct err *err)
 		return -1;
 	if (open_output(run, &out, &errors, fds, err) < 0)
 		return -1;
-	run->bwrap = spawn_bwrap(run, &sp, &argv, err);
+	run->bwrap = early_spawn(run->loop, &sp, &argv, run->p.run_dir, on_bwrap_exited, run, &run->bwrap_pid, err);
 	return run->bwrap ? 0 : -1;
 }
 
@@ -708,22 +676,6 @@ static int start_timers(struct runner_run *run, struct err *err)
 	return 0;
 }
 
-/*
- * One that is abandoned while bwrap builds is killed, but in the middle of a mount
- * it dies a moment later, and would complain of a directory that is gone: until
- * nobody has the stage's end of its socket any more.
- */
-static void await_stage(const struct runner_run *run)
-{
-	struct pollfd p = { .fd = run->stage_ctl };
-
-	if (run->is_bare || run->bwrap_pid <= 0 || run->was_started)
-		return;
-	shutdown(run->stage_ctl, SHUT_WR);
-	while (poll(&p, 1, ABANDON_MS) < 0 && errno == EINTR)
-		;
-}
-
 static void native_free(struct runner_run *run)
 {
 	struct watch **all[] = { &run->stage_watch, &run->broker_watch, &run->bwrap, &run->broker,
@@ -733,7 +685,8 @@ static void native_free(struct runner_run *run)
 	kill_tree(run);
 	if (run->broker_pid > 0)
 		kill(run->broker_pid, SIGKILL);
-	await_stage(run);
+	if (!run->is_bare && run->bwrap_pid > 0 && !run->was_started)
+		stage_await(run->stage_ctl);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		end_watch(all[i]);
 	limits_end(run->limits);
@@ -747,12 +700,6 @@ static void native_free(struct runner_run *run)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	free(run);
-}
-
-/* While bwrap builds the namespaces. */
-static int commit(const struct runner_run *run, struct err *err)
-{
-	return run->p.ops->commit ? run->p.ops->commit(run->p.cookie, err) : 0;
 }
 
 /* Made while bwrap builds the namespaces: the stage waits for it. */
@@ -790,8 +737,8 @@ static int start(struct loop *loop, const struct run_params *p, int is_bare, str
 	for (int i = 0; i < 2; i++)
 		run->output[i] = (struct output){ .p = &run->p, .number = i + 1, .fd = -1, .closed = on_output_closed,
 						  .cookie = run };
-	if (take_proxies(run, err) < 0 || start_processes(run, err) < 0 || commit(run, err) < 0 ||
-	    send_plan(run, err) < 0 || start_timers(run, err) < 0) {
+	if (take_proxies(run, err) < 0 || start_processes(run, err) < 0 ||
+	    (run->p.ops->commit && run->p.ops->commit(run->p.cookie, err) < 0) || send_plan(run, err) < 0 || start_timers(run, err) < 0) {
 		native_free(run);
 		return -1;
 	}

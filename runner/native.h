@@ -9,7 +9,7 @@
  *	native_egress.c	the egress helper: started at the first connection
  *	native_group.c	its control group, where there can be one
  *	native_output.c	what the command prints
- *	native_stage.c	what the stage says, and who says it
+ *	native_stage.c	what the stage says, and who says it; the broker's start
  *	native_tell.c	refusals as violation records
  */
 #ifndef RUNNER_NATIVE_H
@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/loop.h"
 #include "base/strv.h"
 #include "runner/runner.h"
 #include "sandbox/init/proto.h"
@@ -77,9 +78,17 @@ struct early {
  */
 int early_take(const struct strv *argv, const char *run_dir, struct strv *ret_argv, struct early *ret);
 
-/* early_mount() - struct spawn's prepare, with a struct early: do it in a mount namespace of the child's own */
-int early_mount(void *cookie);
 void early_done(struct early *e);
+
+/**
+ * early_spawn() - loop_spawn() of bwrap with @argv: for root with its masks mounted before
+ * @sp:		all but its argv; keys typed at the terminal are not for bwrap
+ *
+ * Root that may not mount leaves it to bwrap.
+ */
+struct watch *early_spawn(struct loop *loop, struct spawn *sp, const struct strv *argv, const char *run_dir,
+			  void (*exited)(void *cookie, int status, int signum), void *cookie, pid_t *ret_pid,
+			  struct err *err);
 
 /* --- native_bare.c --- */
 
@@ -199,6 +208,18 @@ ssize_t stage_receive(int sock, void *data, size_t len, int fds[2], size_t *ret_
 
 /* stage_join() - let the broker join the namespaces of the stage, which waits, so that its pid is still its own */
 int stage_join(pid_t stage, int broker_ctl, int blob, struct err *err);
+
+/*
+ * stage_await() - a sandbox that was abandoned while bwrap built it was killed, but in the middle of a
+ * mount it dies a moment later, and would complain of a directory that is gone: wait, a second at most,
+ * until nobody has the other end of the stage's socket
+ */
+void stage_await(int sock);
+
+/* stage_spawn_broker() - agate-init as the broker, with @ctl as its end of the socket */
+struct watch *stage_spawn_broker(struct loop *loop, const char *init_path, int ctl,
+				 void (*exited)(void *cookie, int status, int signum), void *cookie, pid_t *ret_pid,
+				 struct err *err);
 
 /* --- native_tell.c --- */
 

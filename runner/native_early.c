@@ -13,12 +13,14 @@
  */
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/loop.h"
 #include "base/own.h"
 #include "base/path.h"
 #include "runner/native.h"
@@ -196,7 +198,7 @@ int early_take(const struct strv *argv, const char *run_dir, struct strv *ret_ar
 }
 
 /* In the child, which shares our memory: system calls alone. */
-int early_mount(void *cookie)
+static int early_mount(void *cookie)
 {
 	const struct early *e = cookie;
 
@@ -217,4 +219,32 @@ void early_done(struct early *e)
 {
 	strv_done(&e->files);
 	strv_done(&e->dirs);
+}
+
+/*
+ * Keys typed at the terminal go to every process of the foreground group. They
+ * are the command's to answer: if bwrap died of one, it would take the command
+ * along before it could. What is ignored stays so across exec; the stage undoes it.
+ */
+#define TYPED_SIGNALS (1u << SIGINT | 1u << SIGQUIT)
+
+struct watch *early_spawn(struct loop *loop, struct spawn *sp, const struct strv *argv, const char *run_dir,
+			  void (*exited)(void *cookie, int status, int signum), void *cookie, pid_t *ret_pid,
+			  struct err *err)
+{
+	OWN(strv) struct strv slim = { 0 };
+	struct early early = { 0 };
+	struct watch *w = NULL;
+
+	sp->ignored = TYPED_SIGNALS;
+	if (geteuid() == 0 && !early_take(argv, run_dir, &slim, &early)) {
+		sp->argv = slim.v;
+		sp->prepare = early_mount;
+		sp->prepare_cookie = &early;
+		w = loop_spawn(loop, sp, exited, cookie, ret_pid, NULL);
+	}
+	early_done(&early);
+	sp->argv = argv->v;
+	sp->prepare = NULL;
+	return w ? w : loop_spawn(loop, sp, exited, cookie, ret_pid, err);
 }
