@@ -387,6 +387,8 @@ static void try_cgroup(struct probe_facts *f)
 
 #define SPACES_STACK 16384
 
+/* On a stack that a sanitizer does not know. */
+__attribute__((no_sanitize("address", "thread")))
 static int make_mounts(void *cookie)
 {
 	(void)cookie;
