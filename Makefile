@@ -134,7 +134,7 @@ $(eval $(call program,agate,dispatch/main))
 $(eval $(call program,agate-hook,dispatch/hook/main))
 
 # agate-init is static and knows only libc; it shares a few pure files.
-INIT_SRC := $(wildcard sandbox/init/*.c) sandbox/names.c sandbox/calls.c
+INIT_SRC := $(wildcard sandbox/init/*.c) sandbox/names.c sandbox/calls.c sandbox/proctree.c
 INIT_CFLAGS := -std=gnu17 $(WARN) $(CFLAGS) -fstack-protector-strong -ffunction-sections -fdata-sections
 INIT_OBJ := $(patsubst %.c,$(B)/init/%.o,$(INIT_SRC))
 $(B)/init/%.o: %.c Makefile

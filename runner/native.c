@@ -60,6 +60,7 @@ struct runner_run {
 	pid_t command_pid;
 	int proxies[2];				/* from the stage, until the egress helper's watch owns them */
 	struct bare_ports ports;		/* bare only: the same for ports of the host */
+	struct kept_closed kept;		/* not if bare */
 	struct egress *egress;
 	struct callers callers;
 	struct output output[2];
@@ -606,7 +607,7 @@ static int start_bwrap(struct runner_run *run, int theirs, struct err *err)
 
 	if (probe_bwrap(bwrap, sizeof(bwrap)) < 0)
 		return err_set(err, ERR_MISSING, 0, "cannot find bubblewrap");
-	if (args_build(&run->p, &argv, err) < 0)
+	if (args_build(&run->p, &argv, &run->kept, err) < 0)
 		return -1;
 	if (open_output(run, &out, &errors, fds, err) < 0)
 		return -1;
@@ -693,6 +694,7 @@ static void native_free(struct runner_run *run)
 	group_leave(&run->p, run->group);
 	egress_free(run->egress);
 	bare_close(&run->ports);
+	kept_closed_done(&run->kept);
 	callers_done(&run->callers);
 	output_close(&run->output[0]);
 	output_close(&run->output[1]);
@@ -707,7 +709,7 @@ static int send_plan(struct runner_run *run, struct err *err)
 {
 	const struct msg_plain m = { .type = MSG_PLAN };
 
-	run->blob = blob_build(&run->p, run->is_bare ? &run->ports : NULL, err);
+	run->blob = blob_build(&run->p, run->is_bare ? &run->ports : NULL, &run->kept, err);
 	if (run->blob < 0)
 		return -1;
 	if (io_send_fds(run->stage_ctl, &m, sizeof(m), &run->blob, 1) < 0)

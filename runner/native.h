@@ -3,6 +3,7 @@
  *
  *	native.c	the life of a run: processes, messages, the end
  *	native_args.c	the spec as a bubblewrap command line
+ *	native_around.c	a directory without some of its entries, as words for that
  *	native_bare.c	what differs without namespaces
  *	native_early.c	masks that need not wait for bwrap
  *	native_blob.c	the spec as the plan agate-init reads
@@ -38,14 +39,35 @@ static inline unsigned int own_tasks(int is_bare)
 
 /* --- native_args.c --- */
 
+/*
+ * Paths inside that a mount hides, or would if they were there. The mount goes when somebody on
+ * the host replaces what it covers, so the stage has Landlock keep them closed: see
+ * sandbox/init/closed.h.
+ */
+struct kept_closed {
+	struct strv root_only;	/* only root may read them on the host */
+	struct strv named;	/* by a rule of the spec */
+	struct strv shown;	/* shown again inside one of those */
+	int too_far;		/* 1: there is too much beside them for Landlock */
+	int by_name;		/* 1: some that neither it nor mounts can keep, so that the broker has to open every file */
+};
+
+static inline void kept_closed_done(struct kept_closed *k)
+{
+	strv_done(&k->root_only);
+	strv_done(&k->named);
+	strv_done(&k->shown);
+}
+
 /**
  * args_build() - The bubblewrap command line up to and with the command
  * @p:		the run; p->run_dir gets two empty files that masks are made of
  * @ret:	appended: argv, starting with "bwrap"; on failure some of it may be there
+ * @ret_kept:	appended, for blob_build()
  * @err:	ERR_POLICY when a bind would open what the spec protects; ERR_MISSING
  *		when the spec asks for what mounts cannot hold; ERR_SYS
  */
-int args_build(const struct run_params *p, struct strv *ret, struct err *err);
+int args_build(const struct run_params *p, struct strv *ret, struct kept_closed *ret_kept, struct err *err);
 
 /* TRUST_FILE - in p->run_dir: empty when args_build() binds it, written before the command starts */
 #define TRUST_FILE "ca.pem"
@@ -57,6 +79,21 @@ char *guest_of(const struct sandbox_spec *spec, const char *host);
 
 /* is_glob() - 1 if a rule's text has a pattern in it */
 int is_glob(const char *rule);
+
+/* --- native_around.c --- */
+
+struct around_place {
+	const char *run_dir;		/* for the likeness */
+	const char *host, *guest;	/* a directory, and where it is to be seen */
+};
+
+/**
+ * around_add() - Show a directory read-only without what is in it of @hidden
+ * @hidden:	paths inside; they need not be there
+ * @to:		appended: words for bwrap, all or none
+ * @err:	ERR_LIMIT when it has too many entries, ERR_SYS, ERR_NOMEM
+ */
+int around_add(const struct around_place *p, const struct strv *hidden, struct strv *to, struct err *err);
 
 /* --- native_early.c --- */
 
@@ -134,8 +171,11 @@ int bare_needs_no_help(const struct publish_rule *rule);
 /* workdir_of() - where the command starts, as it sees it; borrowed */
 const char *workdir_of(const struct sandbox_spec *spec);
 
-/* blob_build() - a sealed memory file, close-on-exec; -1 with @err. @ports: NULL unless the layout is bare */
-int blob_build(const struct run_params *p, const struct bare_ports *ports, struct err *err);
+/*
+ * blob_build() - a sealed memory file, close-on-exec; -1 with @err. @ports: NULL unless the layout is bare;
+ * @kept: of args_build(), empty where the layout is
+ */
+int blob_build(const struct run_params *p, const struct bare_ports *ports, const struct kept_closed *kept, struct err *err);
 
 /* --- native_egress.c --- */
 

@@ -5,6 +5,7 @@
  * earlier ones, so the system comes first, then the binds, then what must stay
  * read-only or unreadable among them.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,14 +23,25 @@
 #include "sandbox/policy.h"
 #include "sandbox/spec.h"
 
+#define MAX_WAY 3000	/* entries: a few milliseconds */
+
 struct args {
 	const struct run_params *p;
 	const struct sandbox_spec *spec;
 	struct strv *to;
+	struct kept_closed *kept;
 	int failed;		/* out of memory on the way */
 	int made_mask;
-	struct strv seals;	/* masks to be made read-only once all is mounted, so that no chmod(2) opens them */
+	unsigned int beside;	/* entries in the directories of @ways */
+	struct strv ways;	/* directories on the way to what is kept closed */
+	struct strv seals;	/* directories of ours to be made read-only once all is mounted, so that no chmod(2) opens them */
 };
+
+static void own_args(struct args *a)
+{
+	strv_done(&a->ways);
+	strv_done(&a->seals);
+}
 
 static void add(struct args *a, const char *word)
 {
@@ -109,9 +121,26 @@ static int is_below_system(const char *path, const struct strv *system)
 	return 0;
 }
 
+/* A file that is shown at the place of one of the host's, or at a place of its own. */
+static int is_foreign(const struct bind_mount *m)
+{
+	struct stat st;
+
+	return strcmp(m->host_path, m->guest_path) != 0 && !stat(m->host_path, &st) && !S_ISDIR(st.st_mode);
+}
+
+static int is_replaced(const struct args *a, const char *path)
+{
+	for (size_t i = 0; i < a->spec->n_binds; i++)
+		if (!strcmp(a->spec->binds[i].guest_path, path) && is_foreign(&a->spec->binds[i]))
+			return 1;
+	return 0;
+}
+
 /*
- * A bind below a read-only system directory needs a mount point that is not
- * there. The directory's entries are then bound one by one into an empty one.
+ * A bind below a read-only system directory needs a mount point that is not there, or that
+ * nobody on the host can replace, which would take the mount away. The directory's entries
+ * are then bound one by one into an empty one.
  */
 static void explode(struct args *a, const char *dir)
 {
@@ -125,10 +154,10 @@ static void explode(struct args *a, const char *dir)
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
 		path = path_join(dir, e->d_name);
-		if (path)
-			add_system_path(a, path);
-		else
+		if (!path)
 			a->failed = 1;
+		else if (!is_replaced(a, path))
+			add_system_path(a, path);
 	}
 }
 
@@ -177,6 +206,8 @@ static void add_system(struct args *a)
 		const char *guest = a->spec->binds[i].guest_path;
 		OWN(mem) char *dir = is_below_system(guest, &system) ? missing_below(guest) : NULL;
 
+		if (!dir && is_below_system(guest, &system) && is_foreign(&a->spec->binds[i]))
+			dir = path_parent(guest);
 		if (!dir || strv_has(&exploded, dir))
 			continue;
 		explode(a, dir);
@@ -211,7 +242,7 @@ static int add_resolver(struct args *a, struct err *err)
 	if (lstat("/etc/resolv.conf", &st) < 0)
 		return 0;	/* without one, 127.0.0.1 is what the library asks */
 	fd = open(host, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0 || io_write_all(fd, text, sizeof(text) - 1) < 0)
+	if (fd < 0 || fchmod(fd, 0644) < 0 || io_write_all(fd, text, sizeof(text) - 1) < 0)
 		return err_set(err, ERR_SYS, errno, "cannot write '%s'", host);
 	if (S_ISREG(st.st_mode) || path_under(target, "/run"))
 		add3(a, "--ro-bind", host, target);
@@ -252,13 +283,103 @@ static int add_trust(struct args *a, struct err *err)
 
 /* --- the binds --- */
 
-static void add_binds(struct args *a)
+/*
+ * Does @guest lie where the run makes files of its own? They have to be readable, so
+ * all in there is, to Landlock, which can take nothing away below what it granted.
+ */
+static int is_in_own_place(const struct args *a, const char *guest)
+{
+	static const char *const private_dirs[] = { "/tmp", "/var/tmp", "/run", "/dev", "/proc" };
+
+	for (size_t i = 0; i < ARRAY_LEN(private_dirs); i++)
+		if (path_under(guest, private_dirs[i]))
+			return 1;
+	for (size_t i = 0; i < a->spec->n_binds; i++)
+		if (spec_bind_is_writable(a->spec, &a->spec->binds[i]) && path_under(guest, a->spec->binds[i].guest_path))
+			return 1;
+	return 0;
+}
+
+/* Is @guest, below @m, in a writable bind that lies over it? Then it is not of @m. */
+static int is_in_writable(const struct args *a, const struct bind_mount *m, const char *guest)
+{
+	for (size_t i = 0; i < a->spec->n_binds; i++) {
+		const struct bind_mount *w = &a->spec->binds[i];
+
+		if (spec_bind_is_writable(a->spec, w) && path_under(w->guest_path, m->guest_path) &&
+		    path_under(guest, w->guest_path))
+			return 1;
+	}
+	return 0;
+}
+
+/* What the rules hide inside @m, whether it is there by now or not. */
+static void find_hidden_in(struct args *a, const struct bind_mount *m, struct strv *ret)
+{
+	const struct strv *deny = &a->spec->deny_read;
+
+	for (size_t i = 0; i < deny->n; i++)
+		if (path_under(deny->v[i], m->guest_path) && strcmp(deny->v[i], m->guest_path) && !is_glob(deny->v[i]) &&
+		    !strv_has(&a->spec->allow_read, deny->v[i]) && !is_in_writable(a, m, deny->v[i]) &&
+		    strv_add(ret, deny->v[i]) < 0)
+			a->failed = 1;
+}
+
+/* A directory with a credential in it is shown around that; where this takes too much the broker has to hold it. */
+static int add_around(struct args *a, const struct bind_mount *m, const struct strv *hidden, struct err *err)
+{
+	const struct around_place place = { a->p->run_dir, m->host_path, m->guest_path };
+	struct err why = { 0 };
+
+	if (!around_add(&place, hidden, a->to, &why))
+		return 0;
+	if (why.code == ERR_NOMEM) {
+		if (err)
+			*err = why;
+		return -1;
+	}
+	a->kept->by_name = 1;
+	add3(a, "--ro-bind", m->host_path, m->guest_path);
+	return 0;
+}
+
+static int add_binds(struct args *a, struct err *err)
 {
 	for (size_t i = 0; i < a->spec->n_binds; i++) {
 		const struct bind_mount *m = &a->spec->binds[i];
+		int writable = spec_bind_is_writable(a->spec, m);
+		OWN(strv) struct strv hidden = { 0 };
 
-		add3(a, spec_bind_is_writable(a->spec, m) ? "--bind" : "--ro-bind", m->host_path, m->guest_path);
+		if (!writable && is_in_own_place(a, m->guest_path))
+			find_hidden_in(a, m, &hidden);
+		if (!hidden.n)
+			add3(a, writable ? "--bind" : "--ro-bind", m->host_path, m->guest_path);
+		else if (add_around(a, m, &hidden, err) < 0)
+			return -1;
 	}
+	return 0;
+}
+
+/* The bind that shows @guest, the innermost; NULL for the system's directories. */
+static const struct bind_mount *bind_of(const struct sandbox_spec *spec, const char *guest)
+{
+	const struct bind_mount *best = NULL;
+
+	for (size_t i = 0; i < spec->n_binds; i++) {
+		const struct bind_mount *m = &spec->binds[i];
+
+		if (path_under(guest, m->guest_path) &&
+		    (!best || strlen(m->guest_path) >= strlen(best->guest_path)))
+			best = m;
+	}
+	return best;
+}
+
+static int is_shown_writable(const struct args *a, const char *guest)
+{
+	const struct bind_mount *m = bind_of(a->spec, guest);
+
+	return m && spec_bind_is_writable(a->spec, m);
 }
 
 /*
@@ -280,7 +401,7 @@ static int add_protected(struct args *a, struct err *err)
 					       m->host_path, path);
 		}
 		guest = guest_of(a->spec, path);
-		if (guest && !access(path, F_OK))
+		if (guest && is_shown_writable(a, guest) && !access(path, F_OK))
 			add3(a, "--ro-bind", path, guest);
 	}
 	return 0;
@@ -340,21 +461,6 @@ static int add_mask(struct args *a, const char *host, const char *guest, struct 
 	return 0;
 }
 
-/* The bind that shows @guest, the innermost; NULL for the system's directories. */
-static const struct bind_mount *bind_of(const struct sandbox_spec *spec, const char *guest)
-{
-	const struct bind_mount *best = NULL;
-
-	for (size_t i = 0; i < spec->n_binds; i++) {
-		const struct bind_mount *m = &spec->binds[i];
-
-		if (path_under(guest, m->guest_path) &&
-		    (!best || strlen(m->guest_path) >= strlen(best->guest_path)))
-			best = m;
-	}
-	return best;
-}
-
 /* Host path of what is seen at @guest, or @guest itself for the system's directories. */
 static char *host_of(const struct sandbox_spec *spec, const char *guest)
 {
@@ -375,10 +481,57 @@ static int is_in_view(const struct args *a, const char *path, const struct strv 
 	return is_below_system(path, system);
 }
 
+/* What a directory on the way to something closed holds. */
+static unsigned int count_entries(const char *dir)
+{
+	OWN(dir) DIR *d = opendir(dir);
+	unsigned int n = 0;
+
+	while (d && n <= MAX_WAY && readdir(d))
+		n++;
+	return n;
+}
+
+/*
+ * Landlock is told of every entry beside the way to what is kept closed. Where they are
+ * too many the broker has to hold it all.
+ */
+static void measure_way(struct args *a, const char *guest)
+{
+	char *dir = path_parent(guest);
+
+	while (dir && strcmp(dir, "/") != 0 && !strv_has(&a->ways, dir)) {
+		OWN(mem) char *host = host_of(a->spec, dir);
+		char *up = path_parent(dir);
+
+		if (host)
+			a->beside += count_entries(host);
+		if (!host || strv_take(&a->ways, dir) < 0)
+			a->failed = 1;
+		if (!host)
+			free(dir);
+		dir = up;
+	}
+	if (!dir)
+		a->failed = 1;
+	free(dir);
+	if (a->beside > MAX_WAY)
+		a->kept->too_far = a->kept->by_name = 1;
+}
+
+static void keep(struct args *a, struct strv *list, const char *guest)
+{
+	if (is_in_own_place(a, guest))
+		return;
+	if (strv_add(list, guest) < 0)
+		a->failed = 1;
+	measure_way(a, guest);
+}
+
 /* What only root may read stays so when root, or a member of a system group, runs agate. */
 static int add_root_only(struct args *a, struct err *err)
 {
-	static const char *const roots[] = { "/etc", "/opt" };
+	static const char *const roots[] = SECRET_ROOTS;
 	OWN(strv) struct strv hidden = { 0 };
 
 	if (!policy_reads_more())
@@ -397,9 +550,11 @@ static int add_root_only(struct args *a, struct err *err)
 		if (strv_add(&hidden, roots[i]) < 0)
 			a->failed = 1;
 	}
-	for (size_t i = 0; i < hidden.n; i++)
+	for (size_t i = 0; i < hidden.n; i++) {
+		keep(a, &a->kept->root_only, hidden.v[i]);
 		if (add_mask(a, hidden.v[i], hidden.v[i], err) < 0)
 			return -1;
+	}
 	return 0;
 }
 
@@ -458,8 +613,22 @@ static int add_grant(struct args *a, const char *guest, struct err *err)
 
 	if (!host)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
+	keep(a, &a->kept->shown, guest);
 	if (!access(host, F_OK))
 		add3(a, m && spec_bind_is_writable(a->spec, m) ? "--bind" : "--ro-bind", host, guest);
+	return 0;
+}
+
+/* Does it lie in something writable that others write too? There neither mounts nor Landlock keep anything closed. */
+static int is_open_to_host(const struct args *a, const char *guest)
+{
+	for (size_t i = 0; i < a->spec->n_binds; i++) {
+		const struct bind_mount *m = &a->spec->binds[i];
+
+		if (spec_bind_is_writable(a->spec, m) && path_under(guest, m->guest_path) &&
+		    !path_under(m->host_path, a->p->run_dir))
+			return 1;
+	}
 	return 0;
 }
 
@@ -469,6 +638,9 @@ static int add_denial(struct args *a, const char *guest, const struct strv *syst
 
 	if (!is_in_view(a, guest, system))
 		return 0;
+	keep(a, &a->kept->named, guest);
+	if (is_open_to_host(a, guest))
+		a->kept->by_name = 1;
 	host = host_of(a->spec, guest);
 	return host ? add_mask(a, host, guest, err) : err_set(err, ERR_NOMEM, 0, "out of memory");
 }
@@ -498,7 +670,6 @@ static void add_seals(struct args *a)
 {
 	for (size_t i = 0; i < a->seals.n; i++)
 		add2(a, "--remount-ro", a->seals.v[i]);
-	strv_done(&a->seals);
 }
 
 /* --- all of it --- */
@@ -527,20 +698,17 @@ static void add_command(struct args *a)
 		add(a, *word);
 }
 
-int args_build(const struct run_params *p, struct strv *ret, struct err *err)
+int args_build(const struct run_params *p, struct strv *ret, struct kept_closed *ret_kept, struct err *err)
 {
-	struct args a = { .p = p, .spec = p->spec, .to = ret };
+	__attribute__((cleanup(own_args))) struct args a = { .p = p, .spec = p->spec, .to = ret, .kept = ret_kept };
 
 	add(&a, "bwrap");
 	add_namespaces(&a);
 	add_system(&a);
 	if (add_resolver(&a, err) < 0 || add_trust(&a, err) < 0)
 		return -1;
-	add_binds(&a);
-	if (add_protected(&a, err) < 0 || add_read_rules(&a, err) < 0) {
-		strv_done(&a.seals);
+	if (add_binds(&a, err) < 0 || add_protected(&a, err) < 0 || add_read_rules(&a, err) < 0)
 		return -1;
-	}
 	add_seals(&a);
 	add_command(&a);
 	if (a.failed)

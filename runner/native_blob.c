@@ -30,13 +30,14 @@ struct building {
 	struct buf reads;
 	struct buf sockets;
 	struct buf literals;
+	struct buf root_only, closed, shown;
 	struct buf texts;
 	struct buf filter[2];	/* FILTER_ALL, FILTER_SPARED */
 	int is_bare;
 	const struct bare_ports *ports;	/* bare only, as what follows */
 	struct bare_view view;
 	struct names unreadable;	/* the read rules, as the broker will have them */
-	int is_hiding;			/* something in view may not be read */
+	int is_hiding;			/* something in view may not be read, and nothing but the broker knows */
 };
 
 static void own_building(struct building *b)
@@ -46,6 +47,9 @@ static void own_building(struct building *b)
 	buf_done(&b->reads);
 	buf_done(&b->sockets);
 	buf_done(&b->literals);
+	buf_done(&b->root_only);
+	buf_done(&b->closed);
+	buf_done(&b->shown);
 	buf_done(&b->texts);
 	buf_done(&b->filter[0]);
 	buf_done(&b->filter[1]);
@@ -252,6 +256,9 @@ static void place_texts(struct building *b, uint32_t texts_at)
 	shift(&b->reads, texts_at);
 	shift(&b->sockets, texts_at);
 	shift(&b->literals, texts_at);
+	shift(&b->root_only, texts_at);
+	shift(&b->closed, texts_at);
+	shift(&b->shown, texts_at);
 }
 
 static void set_limits(struct blob_head *h, const struct spec_limits *l, int is_bare)
@@ -313,12 +320,13 @@ static int may_fold(const struct sandbox_spec *spec)
 static int put_together(struct building *b, const struct run_params *p, struct buf *ret)
 {
 	struct blob_head h = { .magic = BLOB_MAGIC, .listen_proxies = !b->is_bare, .is_bare = (uint32_t)b->is_bare,
-			       .reads_are_ours = (uint32_t)b->is_hiding, .ignored_signals = p->ignored_signals,
+			       .reads_are_ours = (uint32_t)b->is_hiding, .reads_more = (uint32_t)policy_reads_more(),
+			       .ignored_signals = p->ignored_signals,
 			       .proxy_ports = { PROXY_HTTP_PORT, PROXY_SOCKS_PORT } };
 
 
 	place_texts(b, (uint32_t)(sizeof(h) + b->filter[0].len + b->filter[1].len + b->zones.len + b->rules.len + b->reads.len +
-				  b->sockets.len + b->literals.len));
+				  b->sockets.len + b->literals.len + b->root_only.len + b->closed.len + b->shown.len));
 	set_limits(&h, &p->spec->limits, b->is_bare);
 	set_host_ports(&h, p->spec, b->ports);
 	for (int i = 0; b->is_bare && i < 2; i++)
@@ -333,6 +341,9 @@ static int put_together(struct building *b, const struct run_params *p, struct b
 	h.reads_off = section(ret, &b->reads, sizeof(uint32_t), &h.n_reads);
 	h.sockets_off = section(ret, &b->sockets, sizeof(uint32_t), &h.n_sockets);
 	h.literals_off = section(ret, &b->literals, sizeof(uint32_t), &h.n_literals);
+	h.root_only_off = section(ret, &b->root_only, sizeof(uint32_t), &h.n_root_only);
+	h.closed_off = section(ret, &b->closed, sizeof(uint32_t), &h.n_closed);
+	h.shown_off = section(ret, &b->shown, sizeof(uint32_t), &h.n_shown);
 	buf_add(ret, b->texts.data, b->texts.len);
 	if (ret->failed || b->texts.failed)
 		return -1;
@@ -360,13 +371,34 @@ static void add_literals(struct building *b, const struct sandbox_spec *spec)
 	}
 }
 
+static void add_kept(struct building *b, const struct kept_closed *kept)
+{
+	if (kept->too_far)
+		return;
+	for (size_t i = 0; i < kept->root_only.n; i++)
+		add_reference(b, &b->root_only, kept->root_only.v[i]);
+	for (size_t i = 0; i < kept->named.n; i++)
+		add_reference(b, &b->closed, kept->named.v[i]);
+	for (size_t i = 0; i < kept->shown.n; i++)
+		add_reference(b, &b->shown, kept->shown.v[i]);
+}
+
 /* The last match wins, so what is allowed again comes last. */
-static void add_read_rules(struct building *b, const struct sandbox_spec *spec)
+static void add_read_rules(struct building *b, const struct sandbox_spec *spec, const struct kept_closed *kept)
 {
 	for (size_t i = 0; b->is_bare && i < b->unreadable.n; i++)
 		add_reference(b, &b->reads, b->unreadable.rules[i].text);
 	if (b->is_bare)
 		return;
+	/* Where the broker opens in the command's place, the command's Landlock holds nothing. */
+	for (size_t i = 0; i < kept->root_only.n; i++) {
+		OWN(mem) char *rule = spec_rule_of_path(kept->root_only.v[i]);
+
+		if (!rule)
+			b->texts.failed = 1;
+		else
+			add_reference(b, &b->reads, rule);
+	}
 	for (size_t i = 0; i < spec->deny_read.n; i++)
 		add_reference(b, &b->reads, spec->deny_read.v[i]);
 	for (size_t i = 0; i < spec->allow_read.n; i++) {
@@ -379,7 +411,7 @@ static void add_read_rules(struct building *b, const struct sandbox_spec *spec)
 	}
 }
 
-/* Reads run at native speed and unseen unless somebody asked, or a pattern says what may not be read. */
+/* Reads run at native speed and unseen unless somebody asked, or only the broker can tell what may not be read. */
 static int reads_are_trapped(const struct building *b, const struct run_params *p)
 {
 	if (b->is_hiding)
@@ -415,10 +447,10 @@ static unsigned int call_flags(const struct building *b, const struct run_params
 	return flags;
 }
 
-int blob_build(const struct run_params *p, const struct bare_ports *ports, struct err *err)
+int blob_build(const struct run_params *p, const struct bare_ports *ports, const struct kept_closed *kept, struct err *err)
 {
 	int is_bare = ports != NULL;
-	__attribute__((cleanup(own_building))) struct building b = { .is_bare = is_bare, .ports = ports };
+	__attribute__((cleanup(own_building))) struct building b = { .is_bare = is_bare, .ports = ports, .is_hiding = kept->by_name };
 	OWN(buf) struct buf blob = { .max = BLOB_MAX };
 	int fd;
 
@@ -436,8 +468,9 @@ int blob_build(const struct run_params *p, const struct bare_ports *ports, struc
 	for (size_t i = 0; i < p->spec->deny_write.n; i++)
 		add_reference(&b, &b.rules, p->spec->deny_write.v[i]);
 	if (reads_are_trapped(&b, p))
-		add_read_rules(&b, p->spec);
+		add_read_rules(&b, p->spec, kept);
 	add_literals(&b, p->spec);
+	add_kept(&b, kept);
 	for (size_t i = 0; i < p->spec->allow_unix_sockets.n; i++)
 		add_reference(&b, &b.sockets, p->spec->allow_unix_sockets.v[i]);
 	if (put_together(&b, p, &blob) < 0)

@@ -195,6 +195,8 @@ static const struct call table[] = {
 	FILE_CALL(chmod, CHANGES_ATTR),
 #endif
 	BY_FD(fchmod),
+	{ .nr = SYS_fchmod, .name = "fchmod", .kind = CALL_FILE, .on = CALLS_FILES, .cond = { HAS(1, 0111) },
+	  .reason = "makes a program, which nobody may have open for writing when it is executed: the broker waits for itself" },
 	FILE_CALL(fchmodat, CHANGES_ATTR),
 	FILE_CALL(fchmodat2, CHANGES_ATTR),
 #ifdef SYS_chown

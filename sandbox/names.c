@@ -182,10 +182,83 @@ const char *names_enter(const struct names *n, const uint64_t *from, const char 
 	return last && !last->is_exception ? last->text : NULL;
 }
 
+/* --- most paths are like no rule at all --- */
+
+static unsigned int literal_bit(const char *s, size_t len)
+{
+	uint32_t h = 2166136261u;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (uint32_t)fold((unsigned char)s[i])) * 16777619u;
+	return (h ^ h >> 16) % (64 * 64);
+}
+
+static int is_like_key(const struct names *n, const char *s, size_t len)
+{
+	unsigned int bit = literal_bit(s, len);
+
+	if (n->keys.literals[bit / 64] >> (bit % 64) & 1)
+		return 1;
+	for (size_t i = 0; i < n->keys.n_globs; i++)
+		if (part_matches(n, n->keys.globs[i], s, len))
+			return 1;
+	return 0;
+}
+
+/* 0 if no rule can deny @path or a directory it lies in. */
+static int may_be_denied(const struct names *n, const char *path)
+{
+	while (*(path += strspn(path, "/"))) {
+		size_t len = strcspn(path, "/");
+
+		if (is_like_key(n, path, len))
+			return 1;
+		path += len;
+	}
+	return 0;
+}
+
+/* The part that says most: a literal, else a pattern, of several the last. */
+static const struct name_part *key_part(const struct name_rule *r)
+{
+	const struct name_part *best = NULL;
+
+	for (size_t i = 0; i < r->n_parts; i++) {
+		const struct name_part *p = &r->parts[i];
+
+		if (p->kind == NAME_LITERAL || (p->kind == NAME_GLOB && (!best || best->kind == NAME_GLOB)))
+			best = p;
+	}
+	return best;
+}
+
+/* Take note of what a path must hold for @r to deny it. 0, or -1 when out of memory */
+static int note_key(struct names *n, const struct name_rule *r)
+{
+	const struct name_part *key = key_part(r), **globs;
+	unsigned int bit;
+
+	if (r->is_exception)
+		return 0;
+	if (key->kind == NAME_LITERAL) {
+		bit = literal_bit(key->text, key->len);
+		n->keys.literals[bit / 64] |= (uint64_t)1 << (bit % 64);
+		return 0;
+	}
+	globs = realloc(n->keys.globs, (n->keys.n_globs + 1) * sizeof(*globs));
+	if (!globs)
+		return -1;
+	n->keys.globs = globs;
+	globs[n->keys.n_globs++] = key;
+	return 0;
+}
+
 const char *names_denied(const struct names *n, const char *path)
 {
 	uint64_t states[NAMES_MAX_RULES];
 
+	if (!may_be_denied(n, path))
+		return NULL;
 	names_start(n, states);
 	while (*(path += strspn(path, "/"))) {
 		size_t len = strcspn(path, "/");
@@ -203,6 +276,8 @@ const char *names_unreadable(const struct names *n, const char *path)
 	uint64_t states[NAMES_MAX_RULES];
 	const struct name_rule *decides = NULL;
 
+	if (!may_be_denied(n, path))
+		return NULL;
 	names_start(n, states);
 	while (*(path += strspn(path, "/"))) {
 		size_t len = strcspn(path, "/");
@@ -462,7 +537,13 @@ int names_add(struct names *n, const char *text)
 		return -1;
 	}
 	r.start = closure(&r, 1);
-	n->rules[n->n++] = r;
+	n->rules[n->n] = r;
+	if (note_key(n, &r) < 0) {
+		rule_done(&r);
+		errno = ENOMEM;
+		return -1;
+	}
+	n->n++;
 	return 0;
 }
 
@@ -471,5 +552,6 @@ void names_done(struct names *n)
 	for (size_t i = 0; i < n->n; i++)
 		rule_done(&n->rules[i]);
 	free(n->rules);
+	free(n->keys.globs);
 	*n = (struct names){ 0 };
 }

@@ -37,10 +37,22 @@ struct name_rule {
 	struct name_part *parts;
 };
 
+/*
+ * One part of each rule but exceptions: the one that says most. A rule denies
+ * a path only where a name in it is like that part, and few names are: so most
+ * paths are known to be allowed without looking at the rules.
+ */
+struct name_keys {
+	uint64_t literals[64];	/* bits, by a hash of the name without case */
+	const struct name_part **globs;	/* of rules that have no literal */
+	size_t n_globs;
+};
+
 struct names {
 	struct name_rule *rules;
 	size_t n;
 	int fold_case;		/* compare ASCII letters without case */
+	struct name_keys keys;
 };
 
 /* names_add() - compile one more rule. 0, or -1 and errno: EINVAL not a rule, E2BIG, ENOMEM */

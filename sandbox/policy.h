@@ -96,7 +96,7 @@ int policy_system_binds(struct strv *ret);
  * @home:	the real home, clean
  * @path:	the value of PATH; may be NULL
  * @ret_roots:	appended: clean paths to bind at the same path, none below another
- * @ret_masks:	appended: what inside them holds credentials, to be denied for reading
+ * @ret_masks:	appended: what inside them holds credentials, there or not, to be denied for reading
  *
  * By a table: only directories known to belong to a tool are bound, and of each
  * as little as it runs on. Of ~/.local/bin and ~/bin also what their links point

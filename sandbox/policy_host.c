@@ -162,8 +162,9 @@ static int add_tool(const struct search *s, const char *home, const struct tool 
 	for (size_t i = 0; i < ARRAY_LEN(t->binds) && t->binds[i]; i++)
 		if (add_existing(home, t->binds[i], s->roots) < 0)
 			return -1;
+	/* Whether it is there or not: it may come while the run goes on. */
 	for (size_t i = 0; i < ARRAY_LEN(t->masks) && t->masks[i]; i++)
-		if (add_existing(home, t->masks[i], s->masks) < 0)
+		if (strv_take(s->masks, path_join(home, t->masks[i])) < 0)
 			return -1;
 	return 0;
 }

@@ -26,9 +26,6 @@
 #include "sandbox/init/sys.h"
 #include "sandbox/init/wire.h"
 
-#define WORKERS 4
-#define WORKER_STACK (512 * 1024)
-
 struct answer answer_result(int r)
 {
 	return r < 0 ? answer_errno(errno) : (struct answer){ .kind = ANSWER_VALUE, .fd = -1 };
@@ -200,80 +197,6 @@ struct answer do_call(const struct request *r)
 	return a;
 }
 
-/* --- receiving and answering --- */
-
-static void answer(struct broker *b, uint64_t id, const struct answer *a)
-{
-	struct seccomp_notif_resp resp = { .id = id };
-
-	switch (a->kind) {
-	case ANSWER_LATER:
-		return;
-	case ANSWER_FD:
-		if (send_fd(b->notify, id, a->fd, a->cloexec) < 0)
-			send_errno(b->notify, id, errno);
-		close(a->fd);
-		return;
-	case ANSWER_CONTINUE:
-		resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-		break;
-	case ANSWER_ERRNO:
-		resp.error = -a->err;
-		break;
-	case ANSWER_VALUE:
-		break;
-	}
-	/* Fails when the caller died meanwhile, which needs no answer. */
-	ioctl(b->notify, SECCOMP_IOCTL_NOTIF_SEND, &resp);
-}
-
-/* ENOENT says that the caller died meanwhile, or that no process is left under the filter: then for ever. */
-static int is_over(const struct broker *b)
-{
-	struct pollfd p = { .fd = b->notify, .events = POLLIN };
-
-	return poll(&p, 1, 0) > 0 && (p.revents & POLLHUP);
-}
-
-static void *worker(void *arg)
-{
-	struct broker *b = arg;
-	struct seccomp_notif n;
-
-	/* An umask and a working directory of this thread's own. */
-	if (unshare(CLONE_FS) < 0 || fchdir(b->proc) < 0)
-		_exit(125);
-	for (;;) {
-		struct request r = { .b = b, .n = &n };
-		struct answer a;
-
-		memset(&n, 0, sizeof(n));
-		if (ioctl(b->notify, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0) {
-			if (errno == EINTR || (errno == ENOENT && !is_over(b)))
-				continue;
-			return NULL;	/* nobody is left under the filter */
-		}
-		r.tid = (pid_t)n.pid;
-		a = r.tid ? do_call(&r) : answer_errno(ESRCH);
-		answer(b, n.id, &a);
-	}
-}
-
-static int start_thread(void *(*fn)(void *), struct broker *b)
-{
-	pthread_attr_t attr;
-	pthread_t t;
-	int r;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, WORKER_STACK);
-	r = pthread_create(&t, &attr, fn, b);
-	pthread_attr_destroy(&attr);
-	if (r)
-		errno = r;
-	return r ? -1 : 0;
-}
-
 /* --- steps before the first call --- */
 
 /* Should: look at the command's tree only. The owner of the network namespace is the outer user namespace. */
@@ -393,7 +316,7 @@ static void prepare(struct broker *b)
 	    load_rules(b->blob, b->blob->reads_off, b->blob->n_reads, &b->reads) < 0 || raise_open_files() < 0)
 		wire_fail(b->ctl, errno, 0, "read the sandbox plan in the broker");
 	b->names.fold_case = b->reads.fold_case = b->blob->fold_case != 0;
-	b->reads_by_pattern = b->bare ? b->blob->reads_are_ours != 0 : has_pattern(&b->reads);
+	b->reads_by_pattern = b->blob->reads_are_ours || (!b->bare && has_pattern(&b->reads));
 	b->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (b->proc < 0)
 		wire_fail(b->ctl, errno, 0, "open /proc");
@@ -419,10 +342,7 @@ static void serve(struct broker *b)
 	/* Wake the caller on our own processor and sleep: halves a round trip. From kernel 6.6; else as before. */
 	ioctl(b->notify, NOTIF_SET_FLAGS, NOTIF_SYNC_WAKE_UP);
 	index_acts();
-	for (int i = 0; i < WORKERS; i++)
-		if (start_thread(worker, b) < 0)
-			wire_fail(b->ctl, errno, 0, "start the broker's threads");
-	if (start_thread(report_thread, b) < 0)
+	if (workers_start(b) < 0 || start_thread(report_thread, b) < 0)
 		wire_fail(b->ctl, errno, 0, "start the broker's threads");
 	m.type = MSG_READY;
 	if (wire_send(b->ctl, &m, sizeof(m), NULL, 0) < 0)

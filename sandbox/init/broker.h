@@ -9,14 +9,14 @@
  *
  * We live in the command's mount and network namespaces but not in its pid
  * namespace. Each worker thread has a file-system context of its own (umask and
- * working directory); between calls its working directory is the host's /proc,
- * so that "self/fd/N" names a descriptor of ours in calls without an *at form.
+ * working directory), see base.c.
  */
 #ifndef SANDBOX_INIT_BROKER_H
 #define SANDBOX_INIT_BROKER_H
 
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -58,9 +58,36 @@ struct broker {
 	pthread_mutex_t ctl_lock;
 };
 
+/* A directory that calls start from, kept open because the next call often starts there as well. */
+struct base {
+	int fd;			/* O_PATH, or -1 */
+	uint64_t mount, ino;	/* which one it is; not used again while it is open */
+	uint32_t major, minor;
+};
+
+#define BASES 16	/* a worker's */
+
+/* What one thread keeps from call to call. */
+struct worker {
+	struct broker *b;
+	atomic_uint handing;	/* odd while a descriptor that it handed over is still open here as well */
+	int stands_in;		/* the descriptor of its working directory, or -1: anywhere */
+	mode_t mask;		/* its umask */
+	struct base bases[BASES];
+	unsigned int oldest;	/* of bases: the next to go */
+	struct {		/* the last answer of base_find(): a call with two paths asks twice */
+		uint64_t id;
+		int at, fd;
+		char path[PATH_MAX];
+	} last;
+	pid_t pidfd_of;		/* the caller that pidfd is, or 0 */
+	int pidfd;
+};
+
 /* One call under way, on a worker's stack. */
 struct request {
 	struct broker *b;
+	struct worker *w;
 	const struct seccomp_notif *n;
 	const struct call *call;
 	pid_t tid;
@@ -74,6 +101,7 @@ struct answer {
 	int err;	/* ERRNO */
 	int fd;		/* FD: ours, closed after it was handed over */
 	int cloexec;	/* FD */
+	int alone;	/* FD: closed here before the caller goes on, which takes a second switch to it */
 };
 
 static inline struct answer answer_errno(int err)
@@ -88,6 +116,21 @@ static inline struct answer answer_continue(void)
 
 /* answer_result() - of a system call's 0 or -1 and errno */
 struct answer answer_result(int r);
+
+/* --- workers.c --- */
+
+/* workers_start() - begin to answer calls, on threads of their own. 0, or -1 and errno */
+int workers_start(struct broker *b);
+/*
+ * workers_settle() - Wait until what was handed over before now is open nowhere but at its callers
+ *
+ * Under load a caller may be done with a file before the thread that opened it gets
+ * to close it. A program that is open for writing anywhere cannot be executed, so
+ * whoever makes a file one waits here; for a tenth of a second at most.
+ */
+void workers_settle(const struct request *r);
+/* start_thread() - one more thread that runs @fn(@b); 0, or -1 and errno */
+int start_thread(void *(*fn)(void *), struct broker *b);
 
 /* --- target.c: looking at the caller --- */
 
@@ -109,11 +152,42 @@ int target_is_ours(const struct broker *b, pid_t pid);
 int target_fd_flags(const struct request *r, int fd);
 /* target_take_fd() - a copy of its descriptor @fd, or -1 */
 int target_take_fd(const struct request *r, int fd);
+/*
+ * target_take_own_fd() - the same, cheaper the second time, and for certain out of its own table, which a
+ * thread may have to itself. -1 where the kernel cannot do this for a thread that is not its group's first.
+ */
+int target_take_own_fd(const struct request *r, int fd);
+
+/* --- base.c: where a walk starts, and where a worker stands --- */
+
+void worker_init(struct worker *w, struct broker *b);
+void worker_done(struct worker *w);
+
+/**
+ * base_find() - The caller's working directory, or the directory behind its descriptor @at
+ * @ret_path:	PATH_MAX bytes: where it is now; "" when that cannot be said (gone, or too deep)
+ *
+ * Return: a descriptor (O_PATH) of the worker's, good until its next call; or -1 and the errno the caller
+ * should see: EBADF, ENOENT, ENOTDIR, or EACCES for what is not of this mount namespace
+ */
+int base_find(const struct request *r, int at, char *ret_path);
+/*
+ * stand_in() - make @fd, which stays open, the working directory of this thread; 0 or -1. In the host's
+ * /proc, "self/fd/N" names a descriptor of ours in calls without an *at form
+ */
+int stand_in(const struct request *r, int fd);
+/* stand_briefly() - the same for a descriptor that may be closed after this call */
+int stand_briefly(const struct request *r, int fd);
+/* take_umask() - make files as the caller would: 0, or -1 when its umask cannot be read */
+int take_umask(const struct request *r);
+/* is_ours() - does @mount belong to the command's mount namespace? */
+int is_ours(const struct broker *b, uint64_t mount);
 
 /* --- walk.c: from a path to a place --- */
 
 struct place {
 	int dir;			/* O_PATH; the place's own: place_done() */
+	int dir_is_lent;		/* but for this: it is base_find()'s, or the broker's root */
 	int object;			/* -1, or O_PATH of the thing itself when it was reached without a name */
 	int foreign;			/* object is not of this mount namespace (a descriptor the command was started with) */
 	int foreign_flags;		/* O_* flags of that descriptor, or -1 */
@@ -140,6 +214,19 @@ int walk(const struct request *r, int at, const char *path, unsigned int flags, 
 int walk_fd(const struct request *r, int fd, struct place *ret);
 /* walk_lexical() - @path as text, absolute and clean, for one that leads nowhere; 0 or -1 */
 int walk_lexical(const struct request *r, int at, const char *path, char *ret, size_t size);
+/**
+ * walk_text() - Where @text leads as long as no part of it is a link
+ * @ret_path:	PATH_MAX bytes: where that is, for who judges
+ *
+ * Nothing is looked up but where it starts. Whoever acts has to go along the
+ * same text, behind path_rest(), from the descriptor that is returned, by an
+ * openat2(2) with RESOLVE_NO_SYMLINKS.
+ * Return: as base_find(), or -1 where text does not do: empty, or with "..", or
+ * ending in "/", or too long; then walk() says more
+ */
+int walk_text(const struct request *r, int at, const char *text, char *ret_path);
+/* path_rest() - @text without the slashes it begins with */
+const char *path_rest(const char *text);
 void place_done(struct place *p);
 
 static inline void own_place(struct place *p)
@@ -165,6 +252,11 @@ int judge_write(const struct request *r, const struct place *p, const char **ret
 const char *judge_read(const struct broker *b, const char *path);
 /* judge_place_read() - the same for a place, which may be nowhere in the tree */
 const char *judge_place_read(const struct broker *b, const struct place *p);
+/*
+ * judge_secret() - the rule that forbids reading @p, which is open as @fd, or NULL: what only root may
+ * read in the system's directories is not for a run that root starts, whenever it came
+ */
+const char *judge_secret(const struct broker *b, const struct place *p, int fd);
 /* leads_into_view() - 1 if @p is out of view, but a link that may lead elsewhere: "/dev/stdin" */
 int leads_into_view(const struct broker *b, const struct place *p);
 /* is_native() - the kernel decides by itself there; "continue" is the right answer */

@@ -124,6 +124,37 @@ const char *judge_place_read(const struct broker *b, const struct place *p)
 	return judge_read(b, p->path);
 }
 
+/* What a user shows by a bind lies in a zone of its own, and is shown whatever its mode. */
+static int is_in_secret_root(const struct broker *b, const char *path)
+{
+	static const char *const roots[] = SECRET_ROOTS;
+	const struct zone *z = zone_of(b, path);
+
+	for (size_t i = 0; z && z->kind == ZONE_READ && i < sizeof(roots) / sizeof(roots[0]); i++) {
+		size_t len = strlen(roots[i]);
+
+		if (!strncmp(path, roots[i], len) && path[len] == '/' && (!z->len || !strcmp(z->path, roots[i])))
+			return 1;
+	}
+	return 0;
+}
+
+static int is_for_others(int dir, int fd)
+{
+	struct stat st;
+
+	if (fstat(dir, &st) < 0 || !(st.st_mode & S_IXOTH) || fstat(fd, &st) < 0)
+		return 0;
+	return S_ISDIR(st.st_mode) || (st.st_mode & S_IROTH);
+}
+
+const char *judge_secret(const struct broker *b, const struct place *p, int fd)
+{
+	if (!b->blob->reads_more || !is_in_secret_root(b, p->path) || is_for_others(p->dir, fd))
+		return NULL;
+	return "only root may read it";
+}
+
 int leads_into_view(const struct broker *b, const struct place *p)
 {
 	struct stat st;

@@ -25,16 +25,26 @@ struct waiting {
 
 static atomic_int n_waiting;
 
-int send_fd(int notify, uint64_t id, int fd, int cloexec)
+static int add_fd(int notify, uint64_t id, int fd, int cloexec, uint32_t flags)
 {
 	struct seccomp_notif_addfd a = {
 		.id = id,
-		.flags = SECCOMP_ADDFD_FLAG_SEND,
+		.flags = flags,
 		.srcfd = (uint32_t)fd,
 		.newfd_flags = cloexec ? O_CLOEXEC : 0,
 	};
 
-	return ioctl(notify, SECCOMP_IOCTL_NOTIF_ADDFD, &a) < 0 ? -1 : 0;
+	return ioctl(notify, SECCOMP_IOCTL_NOTIF_ADDFD, &a);
+}
+
+int send_fd(int notify, uint64_t id, int fd, int cloexec)
+{
+	return add_fd(notify, id, fd, cloexec, SECCOMP_ADDFD_FLAG_SEND) < 0 ? -1 : 0;
+}
+
+int put_fd(int notify, uint64_t id, int fd, int cloexec)
+{
+	return add_fd(notify, id, fd, cloexec, 0);
 }
 
 void send_errno(int notify, uint64_t id, int err)

@@ -23,6 +23,8 @@ struct answer read_later(const struct request *r, int fd, int cloexec);
 
 /* send_fd() - put @fd into the caller as the call's result; 0, or -1 and errno */
 int send_fd(int notify, uint64_t id, int fd, int cloexec);
+/* put_fd() - put @fd into the caller, which is answered later; its number there, or -1 and errno */
+int put_fd(int notify, uint64_t id, int fd, int cloexec);
 /* send_errno() - end the call with @err */
 void send_errno(int notify, uint64_t id, int err);
 

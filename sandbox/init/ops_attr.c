@@ -3,7 +3,7 @@
  *
  * Landlock does not hold these (but truncate), so they are never continued: we
  * act on the very object that was judged, named "self/fd/N" below the host's
- * /proc, which is this thread's working directory.
+ * /proc, or on a copy of the caller's own descriptor.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +25,7 @@ struct object {
 	char text[PATH_MAX];
 	struct place p;
 	int fd;			/* O_PATH; not owned when it is p.object */
+	int is_open;		/* fd is the caller's own, open for writing */
 	int is_link;		/* a symbolic link itself, not what it points to */
 	char link[32];		/* "self/fd/N" */
 };
@@ -72,21 +73,80 @@ static int judge_object(struct object *o, enum file_action action, struct answer
 	return 1;
 }
 
+/*
+ * For nearly all: where no part is a link, the text is judged and then gone along.
+ * 0 when it is not so plain, or is to be refused: the long way knows why.
+ */
+static int by_text(struct object *o, int at)
+{
+	int from = walk_text(&o->r, at, o->text, o->p.path);
+	const char *rule;
+
+	if (from < 0)
+		return 0;
+	o->p.zone = zone_of(o->r.b, o->p.path);
+	if (judge_write(&o->r, &o->p, &rule) || !target_alive(&o->r))
+		return 0;
+	o->fd = sys_openat2(from, path_rest(o->text), O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS);
+	if (o->fd < 0)
+		return 0;
+	snprintf(o->link, sizeof(o->link), "self/fd/%d", o->fd);
+	return 1;
+}
+
 /* Find and judge by path. 0 to go on, 1 with the answer. */
 static int by_path(struct object *o, int at, uint64_t path, unsigned int how, enum file_action action,
 		   struct answer *ret)
 {
-	if (target_text(o->r.tid, path, o->text, sizeof(o->text)) < 0 ||
-	    (o->r.given = o->text, walk(&o->r, at, o->text, how, 0, &o->p)) < 0) {
+	if (target_text(o->r.tid, path, o->text, sizeof(o->text)) < 0) {
+		*ret = answer_errno(errno);
+		return 1;
+	}
+	if (by_text(o, at))
+		return 0;
+	if ((o->r.given = o->text, walk(&o->r, at, o->text, how, 0, &o->p)) < 0) {
 		*ret = answer_errno(errno);
 		return 1;
 	}
 	return judge_object(o, action, ret);
 }
 
+/*
+ * A file that is open for writing was judged when it was opened; its content can
+ * be changed, and so may the rest, wherever it is now. Not without namespaces:
+ * what the user handed over is on the same mounts there.
+ */
+static int is_writable(const struct broker *b, int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	struct statx st;
+
+	return flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) != O_RDONLY && !b->bare &&
+	       !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MNT_ID, &st) &&
+	       (st.stx_mask & STATX_MNT_ID) && S_ISREG(st.stx_mode) && is_ours(b, st.stx_mnt_id);
+}
+
+/* The short way, 1 when it was found: no place, no name. */
+static int by_writable_fd(struct object *o, int fd)
+{
+	int own = target_take_own_fd(&o->r, fd);
+
+	if (own < 0)
+		return 0;
+	if (!is_writable(o->r.b, own) || !target_alive(&o->r)) {
+		close(own);
+		return 0;
+	}
+	o->fd = own;
+	o->is_open = 1;
+	return 1;
+}
+
 /* The same for an open descriptor of the caller. */
 static int by_fd(struct object *o, int fd, enum file_action action, struct answer *ret)
 {
+	if (by_writable_fd(o, fd))
+		return 0;
 	if (walk_fd(&o->r, fd, &o->p) < 0) {
 		*ret = answer_errno(errno);
 		return 1;
@@ -114,6 +174,8 @@ struct answer do_truncate(const struct request *r, uint64_t path, uint64_t len)
 
 	if (by_path(&o, AT_FDCWD, path, WALK_FOLLOW, ACT_WRITE_DATA, &a))
 		return a;
+	if (stand_in(r, r->b->proc) < 0)
+		return answer_errno(errno);
 	return answer_result(truncate(o.link, (off_t)len));
 }
 
@@ -121,9 +183,18 @@ struct answer do_truncate(const struct request *r, uint64_t path, uint64_t len)
 
 static struct answer chmod_object(const struct object *o, uint64_t mode)
 {
+	int r;
+
 	if (o->is_link)
 		return answer_errno(EOPNOTSUPP);
-	return answer_result(fchmodat(o->r.b->proc, o->link, (mode_t)mode & 07777, 0));
+	if (mode & 0111)
+		workers_settle(&o->r);
+	if (o->is_open)
+		return answer_result(fchmod(o->fd, (mode_t)mode & 07777));
+	r = sys_fchmodat2(o->fd, "", (mode_t)mode & 07777, AT_EMPTY_PATH);
+	if (r < 0 && (errno == ENOSYS || errno == EINVAL))	/* before kernel 6.6 */
+		r = fchmodat(o->r.b->proc, o->link, (mode_t)mode & 07777, 0);
+	return answer_result(r);
 }
 
 struct answer do_chmod(const struct request *r, int at, uint64_t path, uint64_t mode, uint64_t flags)
@@ -200,6 +271,20 @@ static int read_times(pid_t tid, uint64_t addr, enum times_kind kind, struct tim
 	return -1;
 }
 
+static int touch_object(const struct object *o, const struct timespec *ts)
+{
+	int r;
+
+	if (o->is_open)
+		return futimens(o->fd, ts);
+	if (o->is_link && o->p.name[0])
+		return utimensat(o->p.dir, o->p.name, ts, AT_SYMLINK_NOFOLLOW);
+	r = utimensat(o->fd, "", ts, AT_EMPTY_PATH);
+	if (r < 0 && errno == EINVAL)	/* older kernels */
+		r = utimensat(o->r.b->proc, o->link, ts, 0);
+	return r;
+}
+
 struct answer do_utimes(const struct request *r, int at, uint64_t path, uint64_t times, enum times_kind kind,
 			uint64_t flags)
 {
@@ -215,9 +300,7 @@ struct answer do_utimes(const struct request *r, int at, uint64_t path, uint64_t
 	if (path ? by_path(&o, at, path, how_of(flags), ACT_WRITE_MODE, &a) :
 		   by_fd(&o, at, ACT_WRITE_MODE, &a))
 		return a;
-	if (o.is_link && o.p.name[0])
-		return answer_result(utimensat(o.p.dir, o.p.name, times ? ts : NULL, AT_SYMLINK_NOFOLLOW));
-	return answer_result(utimensat(r->b->proc, o.link, times ? ts : NULL, 0));
+	return answer_result(touch_object(&o, times ? ts : NULL));
 }
 
 /* --- extended attributes: (path or fd, name, value, size, flags) --- */
@@ -244,6 +327,10 @@ static struct answer set_xattr(const struct object *o)
 		return answer_errno(errno);
 	if (o->is_link)	/* user attributes are not for links, the others not for us */
 		return answer_errno(EPERM);
+	if (o->is_open)
+		return answer_result(fsetxattr(o->fd, name, value, arg[3], (int)arg[4]));
+	if (stand_in(&o->r, o->r.b->proc) < 0)
+		return answer_errno(errno);
 	return answer_result(setxattr(o->link, name, value, arg[3], (int)arg[4]));
 }
 
@@ -253,7 +340,11 @@ static struct answer remove_xattr(const struct object *o)
 
 	if (target_text(o->r.tid, o->r.n->data.args[1], name, sizeof(name)) < 0)
 		return answer_errno(errno == ENAMETOOLONG ? ERANGE : errno);
-	return o->is_link ? answer_errno(EPERM) : answer_result(removexattr(o->link, name));
+	if (o->is_open)
+		return answer_result(fremovexattr(o->fd, name));
+	if (o->is_link)
+		return answer_errno(EPERM);
+	return answer_result(stand_in(&o->r, o->r.b->proc) < 0 ? -1 : removexattr(o->link, name));
 }
 
 struct answer do_setxattr(const struct request *r, uint64_t path, unsigned int how)

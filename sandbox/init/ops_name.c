@@ -67,16 +67,6 @@ static int prepare(struct making *m, int at, uint64_t path, enum file_action act
 	return 1;
 }
 
-static int take_umask(const struct request *r)
-{
-	mode_t mask;
-
-	if (target_umask(r, &mask) < 0)
-		return -1;
-	umask(mask);
-	return 0;
-}
-
 struct answer do_mkdir(const struct request *r, int at, uint64_t path, uint64_t mode)
 {
 	struct making m = { .r = *r };
@@ -210,21 +200,18 @@ struct moving {
 	unsigned int flags;
 };
 
-/* May what is at @from, once it stands at @to, be there? 0, or the errno with the rule. */
-static int judge_arrival(const struct request *r, const struct place *from, const struct place *to,
+/* May what is at @from, of type @mode, once it stands at @to, be there? 0, or the errno with the rule. */
+static int judge_arrival(const struct request *r, const struct place *from, mode_t mode, const struct place *to,
 			 const char **ret_rule)
 {
 	const struct names *names = &r->b->names;
-	struct stat st;
 	int fd, found;
 
-	if (fstatat(from->dir, from->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno;
-	if (S_ISLNK(st.st_mode)) {
+	if (S_ISLNK(mode)) {
 		*ret_rule = to->zone && to->zone->kind == ZONE_WRITE ? names_heads(names, to->path) : NULL;
 		return *ret_rule ? EACCES : 0;
 	}
-	if (!S_ISDIR(st.st_mode))
+	if (!S_ISDIR(mode))
 		return 0;
 	fd = openat(from->dir, from->name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
@@ -261,11 +248,11 @@ static int judge_end(struct moving *m, const struct place *p, int which, struct 
 	return 1;
 }
 
-static int judge_move(struct moving *m, const struct place *from, const struct place *to, int which,
+static int judge_move(struct moving *m, const struct place *from, mode_t mode, const struct place *to, int which,
 		      struct answer *ret)
 {
 	const char *rule = NULL;
-	int err = judge_arrival(&m->r, from, to, &rule);
+	int err = judge_arrival(&m->r, from, mode, to, &rule);
 
 	if (!err)
 		return 0;
@@ -276,7 +263,7 @@ static int judge_move(struct moving *m, const struct place *from, const struct p
 
 static struct answer move(struct moving *m)
 {
-	struct stat st;
+	struct stat st, other;
 	struct answer a;
 
 	if (fstatat(m->from.dir, m->from.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -284,9 +271,11 @@ static struct answer move(struct moving *m)
 	if ((m->from.must_be_dir || m->to.must_be_dir) && !S_ISDIR(st.st_mode))
 		return answer_errno(ENOTDIR);
 	if (judge_end(m, &m->from, 0, &a) || judge_end(m, &m->to, 1, &a) ||
-	    judge_move(m, &m->from, &m->to, 1, &a))
+	    judge_move(m, &m->from, st.st_mode, &m->to, 1, &a))
 		return a;
-	if ((m->flags & RENAME_EXCHANGE) && judge_move(m, &m->to, &m->from, 0, &a))
+	if ((m->flags & RENAME_EXCHANGE) && fstatat(m->to.dir, m->to.name, &other, AT_SYMLINK_NOFOLLOW) < 0)
+		return answer_errno(errno);
+	if ((m->flags & RENAME_EXCHANGE) && judge_move(m, &m->to, other.st_mode, &m->from, 0, &a))
 		return a;
 	/* With RENAME_WHITEOUT comes a device node, which is not ours to make. */
 	if (m->flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE))
@@ -345,9 +334,10 @@ struct answer do_unlink(const struct request *r, int at, uint64_t path, uint64_t
 		return answer_continue();
 	if (!p.name[0])
 		return answer_errno(flags & AT_REMOVEDIR ? EINVAL : EISDIR);
-	if (fstatat(p.dir, p.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return answer_errno(errno);
 	err = judge_write(r, &p, &rule);
+	/* What is not there is not refused. */
+	if ((err || p.must_be_dir) && fstatat(p.dir, p.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return answer_errno(errno);
 	if (err)
 		return refuse(&told, ACT_WRITE_UNLINK, &p, rule, err);
 	if (p.must_be_dir && !(flags & AT_REMOVEDIR))

@@ -17,6 +17,7 @@
 #include "sandbox/init/broker.h"
 #include "sandbox/init/later.h"
 #include "sandbox/init/opening.h"
+#include "sandbox/init/sys.h"
 
 static int wants_write(int flags)
 {
@@ -39,6 +40,22 @@ int open_flags(int flags)
 	return flags | (made_here ? 0 : O_NONBLOCK) | O_NOCTTY | O_CLOEXEC | O_LARGEFILE;
 }
 
+/*
+ * Is it a program, or made to be one? It cannot be executed while it is open for
+ * writing, so it must not stay so with us. One that is made a program later is
+ * waited for then: see workers_settle().
+ */
+static int is_program(const struct opening *o, int fd)
+{
+	struct stat st;
+
+	if ((o->flags & O_ACCMODE) == O_RDONLY)
+		return 0;
+	if ((o->flags & O_CREAT) && (o->flags & O_EXCL))
+		return (o->mode & 0111) != 0;
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && (st.st_mode & 0111);
+}
+
 /* Hand @fd, opened with @used, over with the caller's own idea of blocking. */
 struct answer open_give(const struct opening *o, int fd, int used)
 {
@@ -47,7 +64,7 @@ struct answer open_give(const struct opening *o, int fd, int used)
 		close(fd);
 		return answer_errno(EIO);
 	}
-	return (struct answer){ .kind = ANSWER_FD, .fd = fd, .cloexec = (o->flags & O_CLOEXEC) != 0 };
+	return (struct answer){ .kind = ANSWER_FD, .fd = fd, .cloexec = (o->flags & O_CLOEXEC) != 0, .alone = is_program(o, fd) };
 }
 
 /* Would waiting help? For a FIFO's other end, or a lease's; a socket, which cannot be opened, stays one. */
@@ -179,7 +196,6 @@ static struct answer open_native(const struct opening *o)
 static struct answer open_name(const struct opening *o)
 {
 	const char *rule = NULL;
-	mode_t mask;
 	int err, fd, used;
 
 	if (is_native(o->p) && !must_act(o))
@@ -191,11 +207,8 @@ static struct answer open_name(const struct opening *o)
 	err = judge_write(o->r, o->p, &rule);
 	if (err)
 		return open_denied(o, rule, err);
-	if ((o->flags & O_CREAT) || is_tmpfile(o->flags)) {
-		if (target_umask(o->r, &mask) < 0)
-			return answer_errno(ESRCH);
-		umask(mask);
-	}
+	if (((o->flags & O_CREAT) || is_tmpfile(o->flags)) && take_umask(o->r) < 0)
+		return answer_errno(ESRCH);
 	used = open_flags(o->flags | O_NOFOLLOW | (o->p->must_be_dir ? O_DIRECTORY : 0));
 	fd = openat(o->p->dir, o->p->name, used, o->mode);
 	if (fd >= 0)
@@ -203,6 +216,53 @@ static struct answer open_name(const struct opening *o)
 	if ((errno == ENXIO || errno == EWOULDBLOCK) && !(o->flags & O_NONBLOCK))
 		return open_waiting(o, errno);
 	return answer_errno(errno);
+}
+
+/* --- the short way --- */
+
+/* openat2(2) refuses flags it does not know, and some that say nothing; the rest may change what is found. */
+#define PLAIN_FLAGS (O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC | \
+		     O_DSYNC | O_SYNC | O_DIRECT | O_LARGEFILE | O_NOATIME)
+
+static int is_plain(int flags)
+{
+	return !(flags & ~PLAIN_FLAGS) && (flags & O_ACCMODE) != O_ACCMODE;
+}
+
+/* May clean @path be opened so, in a directory where it is for us to do? */
+static int may_open(const struct opening *o, const char *path)
+{
+	const struct broker *b = o->r->b;
+	const struct zone *zone = zone_of(b, path);
+
+	if (!zone || (zone->kind != ZONE_WRITE && zone->kind != ZONE_PRIVATE))
+		return 0;
+	if (zone->kind == ZONE_WRITE && names_denied(&b->names, path))
+		return 0;
+	return (o->flags & O_ACCMODE) == O_WRONLY || !judge_read(b, path);
+}
+
+/*
+ * For nearly all: where no part is a link, the text says where the file is. It is
+ * judged before anything is looked up, and one system call that goes by that text
+ * finds, makes and opens it. Returns 0, with nothing done, when it is not so
+ * plain, or is to be refused: the long way knows why.
+ */
+static int open_directly(const struct opening *o, int at, const char *text, struct answer *ret)
+{
+	char path[PATH_MAX];
+	int from = walk_text(o->r, at, text, path), used = open_flags(o->flags), fd;
+
+	if (from < 0 || !may_open(o, path) || !target_alive(o->r) || ((o->flags & O_CREAT) && take_umask(o->r) < 0))
+		return 0;
+	fd = sys_openat2(from, path_rest(text), (uint64_t)used, o->flags & O_CREAT ? o->mode : 0, RESOLVE_NO_SYMLINKS);
+	if (fd >= 0)
+		*ret = open_give(o, fd, used);
+	else if (errno == ENOENT || errno == EEXIST || errno == EACCES || errno == EISDIR || errno == ENOTDIR)
+		*ret = answer_errno(errno);
+	else
+		return 0;	/* a link, or a FIFO, or a lease */
+	return 1;
 }
 
 static int changes_something(int flags)
@@ -217,6 +277,7 @@ struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t f
 	int keeps_link = (flags & O_NOFOLLOW) || ((flags & O_CREAT) && (flags & O_EXCL));
 	struct opening o = { .r = r, .flags = (int)flags, .mode = (mode_t)mode & 07777 };
 	struct request told = *r;
+	struct answer direct;
 	const char *rule;
 	char text[PATH_MAX];
 
@@ -229,6 +290,8 @@ struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t f
 	o.r = &told;
 	if (!changes_something(o.flags))
 		return open_read(&o, at, text, resolve);
+	if (!resolve && is_plain(o.flags) && open_directly(&o, at, text, &direct))
+		return direct;
 	for (int i = 0; i < OPEN_ATTEMPTS; i++) {
 		__attribute__((cleanup(own_place))) struct place p;
 		struct answer a;

@@ -105,6 +105,7 @@ static struct answer read_fifo(const struct opening *o, int fd, int used)
 static struct answer read_name(const struct opening *o)
 {
 	int used = open_flags((o->flags & ~OPEN_FINDING) | O_NOFOLLOW | (o->p->must_be_dir ? O_DIRECTORY : 0));
+	const char *rule;
 	struct stat st;
 	int fd;
 
@@ -116,6 +117,11 @@ static struct answer read_name(const struct opening *o)
 	fd = openat(o->p->dir, o->p->name, used);
 	if (fd < 0)
 		return answer_errno(errno);
+	rule = judge_secret(o->r->b, o->p, fd);
+	if (rule) {
+		close(fd);
+		return refuse(o->r, ACT_READ_DATA, o->p, rule, EACCES);
+	}
 	if (!fstat(fd, &st) && S_ISFIFO(st.st_mode))
 		return read_fifo(o, fd, used);
 	return open_give(o, fd, used);

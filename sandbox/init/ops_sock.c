@@ -98,15 +98,13 @@ static struct answer at_place(const struct request *r, const struct place *p,
 	sock = target_take_fd(r, (int)r->n->data.args[0]);
 	if (sock < 0)
 		return answer_errno(errno);
-	if (fchdir(p->dir) < 0) {
+	if (stand_briefly(r, p->dir) < 0) {
 		saved = errno;
 		close(sock);
 		return answer_errno(saved);
 	}
 	result = call(sock, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + 1));
 	saved = errno;
-	if (fchdir(r->b->proc) < 0)
-		_exit(125);	/* the next call of this thread would act in the wrong place */
 	close(sock);
 	return result < 0 ? answer_errno(saved) : answer_result(0);
 }
@@ -178,7 +176,6 @@ struct answer do_bind(const struct request *r)
 	struct stat st;
 	struct answer a;
 	struct address to;
-	mode_t mask;
 	int err;
 	UNIX_ADDRESS(r);
 
@@ -199,9 +196,8 @@ struct answer do_bind(const struct request *r)
 		return answer_errno(EADDRINUSE);
 	if (err)
 		return refuse(&u.r, ACT_BIND, &u.p, rule, err);
-	if (target_umask(r, &mask) < 0)
+	if (take_umask(r) < 0)
 		return answer_errno(ESRCH);
-	umask(mask);
 	a = at_place(r, &u.p, bind);
 	if (a.kind == ANSWER_VALUE && u.p.zone->from_host)
 		remember_socket(&u.p);

@@ -43,6 +43,9 @@
 #define POOL6_PREFIX { 0xfd, 0x00, 0xa6, 0xa7 }
 #define POOL6_BITS 32
 
+/* Where what only root may read is not for a run that root starts either. */
+#define SECRET_ROOTS { "/etc", "/opt" }
+
 #define PROTO_HOST_PORTS 8	/* ports of the host's loopback that a run may reach */
 
 /* The rule of a refusal without namespaces, which --host-port lifts. */
@@ -76,13 +79,22 @@ struct blob_head {
 	uint32_t reads_off, n_reads;	/* the same: what may not be read; used where reads are notified */
 	uint32_t sockets_off, n_sockets;	/* the same: paths of allowed unix sockets */
 	uint32_t literals_off, n_literals;	/* the same: addresses allowed as such, "1.2.3.4" or "::1", any port */
+	/*
+	 * The same, clean paths below read-only zones that stay closed to reading whatever becomes of the
+	 * mounts over them, see closed.h: what only root may read, what a rule names, and what is shown
+	 * again inside those.
+	 */
+	uint32_t root_only_off, n_root_only;
+	uint32_t closed_off, n_closed;
+	uint32_t shown_off, n_shown;
 	/* two arrays of struct sock_filter: changes by descriptor trapped as well, or spared */
 	uint32_t filter_off[2], n_filter[2];
 	uint32_t fold_case;		/* 1: what is writable may take ".ENV" for ".env" */
 	uint32_t may_seal;		/* 1: all that is writable is private, so sealing makes up for the spared */
 	uint32_t listen_proxies;	/* 1: open the two proxy listeners */
 	uint32_t is_bare;		/* 1: no namespaces: Landlock holds reads and TCP too */
-	uint32_t reads_are_ours;	/* bare only, 1: something in view may not be read, so the broker opens for reading too */
+	uint32_t reads_are_ours;	/* 1: only the broker knows of something in view that it may not be read, so it opens for reading too */
+	uint32_t reads_more;		/* 1: as who we are, more can be read in the system's directories than by others: root's */
 	uint32_t proxy_ports[2];	/* HTTP and SOCKS, on loopback */
 	uint32_t n_host_ports, host_ports[PROTO_HOST_PORTS];
 	/* bare only: where on loopback the helper listens for each of them, since its own place is the host's */

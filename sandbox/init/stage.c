@@ -22,6 +22,7 @@
 #include <linux/filter.h>
 #include <linux/keyctl.h>
 
+#include "sandbox/init/closed.h"
 #include "sandbox/init/init.h"
 #include "sandbox/init/sys.h"
 #include "sandbox/init/wire.h"
@@ -163,8 +164,9 @@ static int drop_rights(struct stage *s)
 /*
  * Reading and executing are not Landlock's where mounts are: the mounts decide what is in
  * view, and a file the user handed over as standard input must stay readable
- * through /dev/stdin although it is on none of them. Without mounts it is the
- * other way round.
+ * through /dev/stdin although it is on none of them. Only where a mount hides a file that
+ * somebody on the host may replace, reading is held as well, see closed.h. Without mounts it
+ * is the other way round.
  */
 #define LL_READS (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 
@@ -222,7 +224,7 @@ static int new_ruleset(const struct stage *s, uint64_t *ret_handled)
 	if (s->blob->is_bare)
 		attr.handled_access_net = LL_NET_BIND | LL_NET_CONNECT;
 	else
-		attr.handled_access_fs &= ~(uint64_t)LL_READS;
+		attr.handled_access_fs &= ~(uint64_t)LL_READS | (closed_is_wanted(s->blob) ? LANDLOCK_ACCESS_FS_READ_FILE : 0);
 	if (abi >= 6) {
 		attr.scoped = LL_SCOPE_ABSTRACT | LL_SCOPE_SIGNAL;
 		size = sizeof(attr);
@@ -244,11 +246,13 @@ static int restrict_paths(struct stage *s)
 	if (ruleset < 0)
 		return -1;
 	for (uint32_t i = 0; i < s->blob->n_zones; i++) {
-		uint64_t rights = zone_rights(z[i].kind, handled);
+		uint64_t rights = zone_rights(z[i].kind, s->blob->is_bare ? handled : handled & ~(uint64_t)LL_READS);
 
 		if (rights && grant(ruleset, wire_text(s->blob, z[i].path_off), rights) < 0)
 			return -1;
 	}
+	if (closed_is_wanted(s->blob) && closed_grant(s->blob, ruleset) < 0)
+		return -1;
 	if (sys_landlock_restrict(ruleset) < 0)
 		return -1;
 	close(ruleset);

@@ -74,6 +74,13 @@ static inline int sys_pidfd_getfd(int pidfd, int fd)
 	return (int)syscall(438, pidfd, fd, 0);
 }
 
+static inline int sys_fchmodat2(int dirfd, const char *path, mode_t mode, int flags)
+{
+	return (int)syscall(452, dirfd, path, mode, flags);
+}
+
+#define PIDFD_OF_THREAD O_EXCL	/* PIDFD_THREAD, from 6.9 */
+
 static inline int sys_close_range(unsigned int first, unsigned int last, unsigned int flags)
 {
 	return (int)syscall(436, first, last, flags);

@@ -263,6 +263,32 @@ pid_t target_tgid(const struct request *r)
 	return target_ids(r, &tgid, &inner_tgid, &inner_tid) < 0 ? -1 : tgid;
 }
 
+/* From kernel 6.9 a descriptor may stand for any thread; before, only for the first of a process. */
+static int open_pidfd(pid_t tid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, tid, PIDFD_OF_THREAD);
+
+	return fd < 0 && errno == EINVAL ? (int)syscall(SYS_pidfd_open, tid, 0) : fd;
+}
+
+int target_take_own_fd(const struct request *r, int fd)
+{
+	struct worker *w = r->w;
+	int got;
+
+	if (w->pidfd_of == r->tid) {
+		got = sys_pidfd_getfd(w->pidfd, fd);
+		if (got >= 0 || errno != ESRCH)
+			return got;
+	}
+	/* Another caller, or another that was given the number of one that ended. */
+	if (w->pidfd >= 0)
+		close(w->pidfd);
+	w->pidfd = open_pidfd(r->tid);
+	w->pidfd_of = w->pidfd < 0 ? 0 : r->tid;
+	return w->pidfd < 0 ? -1 : sys_pidfd_getfd(w->pidfd, fd);
+}
+
 int target_take_fd(const struct request *r, int fd)
 {
 	pid_t tgid = target_tgid(r);

@@ -33,12 +33,33 @@ struct walker {
 	unsigned int flags;
 	int links;
 	struct place *at;		/* at->dir is where we stand */
+	char base[PATH_MAX];		/* where that was when we started; "" when unknown */
 	char rest[2 * PATH_MAX];	/* what is still to be walked */
 };
 
+/* Without writing the long arrays: they are most of it, and few walks need them. */
+static void place_init(struct place *p)
+{
+	p->dir = p->object = p->foreign_flags = -1;
+	p->dir_is_lent = p->foreign = p->must_be_dir = 0;
+	p->name[0] = p->path[0] = '\0';
+	p->zone = NULL;
+	p->denied = NULL;
+}
+
+static void walker_init(struct walker *w, const struct request *r, unsigned int flags, struct place *at)
+{
+	w->r = r;
+	w->flags = flags;
+	w->links = 0;
+	w->at = at;
+	w->base[0] = w->rest[0] = '\0';
+	place_init(at);
+}
+
 void place_done(struct place *p)
 {
-	if (p->dir >= 0)
+	if (p->dir >= 0 && !p->dir_is_lent)
 		close(p->dir);
 	if (p->object >= 0)
 		close(p->object);
@@ -95,18 +116,12 @@ int mounts_load(struct broker *b)
 	return b->n_mounts ? 0 : -1;
 }
 
-static int is_ours(const struct broker *b, int fd)
+int is_ours(const struct broker *b, uint64_t mount)
 {
-	struct statx st;
-
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) < 0 || !(st.stx_mask & STATX_MNT_ID))
-		return 0;
-	return bsearch(&(uint64_t){ st.stx_mnt_id }, b->mounts, b->n_mounts, sizeof(*b->mounts),
-		       by_value) != NULL;
+	return bsearch(&mount, b->mounts, b->n_mounts, sizeof(*b->mounts), by_value) != NULL;
 }
 
-/* --- deeper than a path can say --- */
-
+/* The mount's id, or 0, which none has. */
 static uint64_t mount_of(int dir, const char *path)
 {
 	struct statx st;
@@ -114,6 +129,13 @@ static uint64_t mount_of(int dir, const char *path)
 	return !statx(dir, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_MNT_ID, &st) && (st.stx_mask & STATX_MNT_ID) ?
 	       st.stx_mnt_id : 0;
 }
+
+static int fd_is_ours(const struct broker *b, int fd)
+{
+	return is_ours(b, mount_of(fd, ""));
+}
+
+/* --- deeper than a path can say --- */
 
 /*
  * Reached by relative calls, a place may have no path we could judge. It needs
@@ -152,32 +174,6 @@ static int settle_deep(const struct walker *w, int fd)
 	return p->zone ? 0 : -1;
 }
 
-/* --- where a walk starts --- */
-
-/* The caller's working directory or directory descriptor, as ours to close; or -1. */
-static int open_base(const struct request *r, int at)
-{
-	char link[48];
-	int fd;
-
-	if (at == AT_FDCWD)
-		snprintf(link, sizeof(link), "%d/cwd", (int)r->tid);
-	else
-		snprintf(link, sizeof(link), "%d/fd/%d", (int)r->tid, at);
-	fd = openat(r->b->proc, link, O_PATH | O_CLOEXEC);
-	if (fd < 0) {
-		if (errno == ENOENT)
-			errno = at == AT_FDCWD ? ENOENT : EBADF;
-		return -1;
-	}
-	if (!is_ours(r->b, fd)) {
-		close(fd);
-		errno = EACCES;
-		return -1;
-	}
-	return fd;
-}
-
 /* --- the last part --- */
 
 /* Stand on the object itself instead of a name in a directory. */
@@ -190,10 +186,21 @@ static int settle_on_object(struct walker *w, int fd)
 	if (fd_path(w->r->b, fd, p->path) < 0)
 		return settle_deep(w, fd);
 	p->zone = NULL;
-	if (p->path[0] == '/' && is_ours(w->r->b, fd))
+	if (p->path[0] == '/' && fd_is_ours(w->r->b, fd))
 		p->zone = zone_of(w->r->b, p->path);
 	else
 		p->foreign = 1;
+	return 0;
+}
+
+static int take_name(struct place *p, const char *name, size_t len)
+{
+	if (len > NAME_MAX) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(p->name, name, len);
+	p->name[len] = '\0';
 	return 0;
 }
 
@@ -203,12 +210,8 @@ static int settle(struct walker *w, const char *name, size_t len)
 	struct place *p = w->at;
 	size_t n;
 
-	if (len > NAME_MAX) {
-		errno = ENAMETOOLONG;
+	if (take_name(p, name, len) < 0)
 		return -1;
-	}
-	memcpy(p->name, name, len);
-	p->name[len] = '\0';
 	if (fd_path(w->r->b, p->dir, p->path) < 0)
 		return settle_deep(w, p->dir);
 	n = strlen(p->path);
@@ -246,10 +249,13 @@ static int prepend(struct walker *w, const char *text, size_t len, const char *r
 	return 0;
 }
 
-static int stand_on(struct walker *w, int fd)
+/* From here on the walk stands on @fd, which becomes the place's. */
+static int step_to(struct walker *w, int fd)
 {
-	close(w->at->dir);
+	if (!w->at->dir_is_lent)
+		close(w->at->dir);
 	w->at->dir = fd;
+	w->at->dir_is_lent = 0;
 	return 0;
 }
 
@@ -322,13 +328,13 @@ static int follow_magic(struct walker *w, const char *dir, const char *name, con
 	if (fd < 0)
 		return -1;
 	if (*rest) {
-		if (!is_ours(w->r->b, fd)) {
+		if (!fd_is_ours(w->r->b, fd)) {
 			close(fd);
 			errno = EACCES;
 			return -1;
 		}
 		strcpy(w->rest, rest);
-		return stand_on(w, fd);
+		return step_to(w, fd);
 	}
 	if (settle_on_object(w, fd) < 0)
 		return -1;
@@ -383,7 +389,7 @@ static int follow(struct walker *w, int fd, const char *name, const char *rest)
 	if (prepend(w, text, (size_t)n, rest) < 0)
 		return -1;
 	if (text[0] == '/')
-		return stand_on(w, openat(w->r->b->root, ".", O_PATH | O_CLOEXEC));
+		return step_to(w, openat(w->r->b->root, ".", O_PATH | O_CLOEXEC));
 	return 0;
 }
 
@@ -429,7 +435,7 @@ static int walk_part(struct walker *w, const char *name, int last, const char *r
 		return -1;
 	}
 	strcpy(w->rest, rest);
-	return stand_on(w, fd);
+	return step_to(w, fd);
 }
 
 static int walk_parts(struct walker *w)
@@ -487,6 +493,50 @@ static int split(const char *path, char parent[PATH_MAX], const char **ret_name,
 	return 1;
 }
 
+/*
+ * @path from the directory @base as clean text; right as long as no part is a
+ * link. 0 where text does not do: with "..", or too long, or @base is "".
+ */
+static int path_join(const char *base, const char *path, char *ret)
+{
+	size_t n = strlen(base);
+
+	if (base[0] != '/' || n >= PATH_MAX)
+		return 0;
+	memcpy(ret, base, n + 1);
+	n = n == 1 ? 0 : n;	/* of "/" nothing is kept */
+	while (*(path += strspn(path, "/"))) {
+		size_t len = strcspn(path, "/");
+
+		if (path[0] == '.' && (len == 1 || (len == 2 && path[1] == '.')))
+			return 0;
+		if (len > NAME_MAX || n + len + 2 > PATH_MAX)
+			return 0;
+		ret[n++] = '/';
+		memcpy(ret + n, path, len);
+		n += len;
+		ret[n] = '\0';
+		path += len;
+	}
+	return 1;
+}
+
+const char *path_rest(const char *text)
+{
+	return text + strspn(text, "/");
+}
+
+int walk_text(const struct request *r, int at, const char *text, char *ret_path)
+{
+	char base[PATH_MAX] = "/";
+	size_t len = strlen(text);
+	int fd = r->b->root;
+
+	if (!len || text[len - 1] == '/' || (text[0] != '/' && (fd = base_find(r, at, base)) < 0))
+		return -1;
+	return path_join(base, text, ret_path) ? fd : -1;
+}
+
 /* 0 if @name in @dir may be reached so, or is not there */
 static int meets(int dir, const char *name, uint64_t resolve)
 {
@@ -495,6 +545,22 @@ static int meets(int dir, const char *name, uint64_t resolve)
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -1;
 	close(fd);
+	return 0;
+}
+
+/*
+ * Settle on the last name of @path, whose parent was reached without a link: then the
+ * text itself says where it is, and the kernel need not be asked again.
+ */
+static int settle_by_text(struct walker *w, const char *path, const char *name, size_t len)
+{
+	struct place *p = w->at;
+
+	if (!path_join(w->base, path, p->path))
+		return settle(w, name, len);
+	if (take_name(p, name, len) < 0)
+		return -1;
+	p->zone = zone_of(w->r->b, p->path);
 	return 0;
 }
 
@@ -514,7 +580,7 @@ static int walk_fast(struct walker *w, const char *path, uint64_t resolve)
 				 resolve ? resolve : RESOLVE_NO_SYMLINKS);
 		if (fd < 0)
 			return errno == ELOOP && !resolve ? 0 : -1;
-		stand_on(w, fd);
+		step_to(w, fd);
 	}
 	if ((w->flags & WALK_FOLLOW) &&
 	    !fstatat(w->at->dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode)) {
@@ -525,20 +591,31 @@ static int walk_fast(struct walker *w, const char *path, uint64_t resolve)
 		memcpy(w->rest, name, len + 1);
 		return walk_parts(w) < 0 ? -1 : 1;
 	}
+	if (!resolve)
+		return settle_by_text(w, path, name, len) < 0 ? -1 : 1;
 	/* Conditions hold for the last part as well, which may be where something is mounted. */
-	if (resolve && meets(w->at->dir, name, resolve) < 0)
-		return -1;
-	return settle(w, name, len) < 0 ? -1 : 1;
+	return meets(w->at->dir, name, resolve) < 0 || settle(w, name, len) < 0 ? -1 : 1;
+}
+
+/* Where @path begins, which stays open without us. */
+static int find_base(struct walker *w, int at, const char *path)
+{
+	w->at->dir_is_lent = 1;
+	if (path[0] == '/') {
+		strcpy(w->base, "/");
+		w->at->dir = w->r->b->root;
+	} else {
+		w->at->dir = base_find(w->r, at, w->base);
+	}
+	return w->at->dir < 0 ? -1 : 0;
 }
 
 static int walk_from(struct walker *w, int at, const char *path, uint64_t resolve)
 {
-	int base, r;
+	int r;
 
-	base = path[0] == '/' ? openat(w->r->b->root, ".", O_PATH | O_CLOEXEC) : open_base(w->r, at);
-	if (base < 0)
+	if (find_base(w, at, path) < 0)
 		return -1;
-	w->at->dir = base;
 	if (path[0] == '/' && (resolve & (RESOLVE_BENEATH | RESOLVE_IN_ROOT))) {
 		errno = EXDEV;
 		return -1;
@@ -560,9 +637,9 @@ static int walk_from(struct walker *w, int at, const char *path, uint64_t resolv
 int walk(const struct request *r, int at, const char *path, unsigned int flags, uint64_t resolve,
 	 struct place *ret)
 {
-	struct walker w = { .r = r, .flags = flags, .at = ret };
+	struct walker w;
 
-	*ret = (struct place){ .dir = -1, .object = -1, .foreign_flags = -1 };
+	walker_init(&w, r, flags, ret);
 	if (!*path) {
 		if (flags & WALK_EMPTY)
 			return walk_fd(r, at, ret);
@@ -574,11 +651,11 @@ int walk(const struct request *r, int at, const char *path, unsigned int flags, 
 
 int walk_fd(const struct request *r, int at, struct place *ret)
 {
-	struct walker w = { .r = r, .at = ret };
+	struct walker w;
 	char link[48];
 	int fd;
 
-	*ret = (struct place){ .dir = -1, .object = -1, .foreign_flags = -1 };
+	walker_init(&w, r, 0, ret);
 	if (at == AT_FDCWD)
 		snprintf(link, sizeof(link), "%d/cwd", (int)r->tid);
 	else
@@ -600,17 +677,9 @@ int walk_lexical(const struct request *r, int at, const char *path, char *ret, s
 {
 	char base[PATH_MAX] = "";
 	size_t len = 0;
-	int fd;
 
-	if (path[0] != '/') {
-		fd = open_base(r, at);
-		if (fd < 0 || fd_path(r->b, fd, base) < 0) {
-			if (fd >= 0)
-				close(fd);
-			return -1;
-		}
-		close(fd);
-	}
+	if (path[0] != '/' && (base_find(r, at, base) < 0 || !base[0]))
+		return -1;
 	if (strlen(base) + strlen(path) + 2 > size)
 		return -1;
 	for (int i = 0; i < 2; i++) {

@@ -109,7 +109,8 @@ static int blob_ok(const struct blob_head *b, size_t size)
 	return b->magic == BLOB_MAGIC && b->total == size && !((const char *)b)[b->total - 1] && zones_ok(b) &&
 	       texts_ok(b, b->rules_off, b->n_rules) && b->n_host_ports <= PROTO_HOST_PORTS &&
 	       texts_ok(b, b->reads_off, b->n_reads) && texts_ok(b, b->sockets_off, b->n_sockets) &&
-	       texts_ok(b, b->literals_off, b->n_literals) &&
+	       texts_ok(b, b->literals_off, b->n_literals) && texts_ok(b, b->root_only_off, b->n_root_only) &&
+	       texts_ok(b, b->closed_off, b->n_closed) && texts_ok(b, b->shown_off, b->n_shown) &&
 	       range_ok(b, b->filter_off[0], b->n_filter[0], sizeof(struct sock_filter)) &&
 	       range_ok(b, b->filter_off[1], b->n_filter[1], sizeof(struct sock_filter));
 }

@@ -14,6 +14,8 @@
  *
  *	RUN: options of `agate run`     {host} {state} {home} {repo} are filled in
  *	EXPECT: action=A|B target=GLOB  a row that must be on record afterwards
+ *	HOST: a line of shell           done outside meanwhile, see replaced.c; it has the
+ *	                                facts of told(), and says a line when the run may start
  *
  * Exit status 0: the attack failed. 1: it succeeded. 77: cannot be tried here,
  * the last line says why. 2: something every run may do did not work, so that a

@@ -68,6 +68,9 @@ static void read_all(const struct blob_head *b)
 	read_texts(b, b->reads_off, b->n_reads, &rules);
 	read_texts(b, b->sockets_off, b->n_sockets, NULL);
 	read_texts(b, b->literals_off, b->n_literals, NULL);
+	read_texts(b, b->root_only_off, b->n_root_only, NULL);
+	read_texts(b, b->closed_off, b->n_closed, NULL);
+	read_texts(b, b->shown_off, b->n_shown, NULL);
 	for (int i = 0; i < 2; i++)
 		if (b->n_filter[i])
 			read_bytes(b, b->filter_off[i], b->n_filter[i] * sizeof(struct sock_filter));

@@ -312,7 +312,8 @@ static int changed_something;
 static void do_one(const uint8_t *at)
 {
 	struct seccomp_notif n = { .id = id, .pid = (uint32_t)caller };
-	const struct request r = { .b = &broker, .n = &n, .tid = caller };
+	struct worker w;
+	const struct request r = { .b = &broker, .w = &w, .n = &n, .tid = caller };
 	int before = count_fds();
 	struct answer a;
 
@@ -320,7 +321,9 @@ static void do_one(const uint8_t *at)
 	n.data.arch = (at[13] & 63) == 63 ? AUDIT_ARCH_I386 : call_arch();
 	for (int i = 0; i < 6; i++)
 		n.data.args[i] = argument(at + 1 + 2 * i);
+	worker_init(&w, &broker);
 	a = do_call(&r);
+	worker_done(&w);
 	check(&n.data, &a);
 	changed_something |= a.kind == ANSWER_VALUE || a.kind == ANSWER_FD;
 	if (a.kind == ANSWER_FD)

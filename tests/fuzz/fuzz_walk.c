@@ -211,17 +211,42 @@ static void check_refused(const struct question *q, int err)
 	wrong(q, NULL, "refused, but the kernel finds it");
 }
 
+/* One for all inputs, so that what it remembers from one may be wrong for the next. */
+static struct worker *the_worker(void)
+{
+	static struct worker w;
+
+	if (!w.b)
+		worker_init(&w, &broker);
+	return &w;
+}
+
+/* As a worker walks, which is its caller here: put its working directory back. */
+static int walk_as_ourselves(const struct question *q, struct place *p)
+{
+	static uint64_t asked;
+	const struct seccomp_notif none = { .id = ++asked };
+	const struct request r = { .b = &broker, .w = the_worker(), .n = &none, .tid = (pid_t)syscall(SYS_gettid) };
+	int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC), found, why;
+
+	MUST(here);
+	found = walk(&r, q->at, q->text, q->flags, q->resolve, p);
+	why = errno;
+	MUST(stand_briefly(&r, here));
+	close(here);
+	errno = why;
+	return found;
+}
+
 static void ask(void *arg)
 {
 	const struct question *q = arg;
-	const struct seccomp_notif none = { 0 };
-	const struct request r = { .b = &broker, .n = &none, .tid = (pid_t)syscall(SYS_gettid) };
 	struct place p;
 	int kernel, err, found, why;
 
 	kernel = sys_openat2(q->at, q->text, O_PATH | O_CLOEXEC | (q->flags & WALK_FOLLOW ? 0 : O_NOFOLLOW), 0, q->resolve);
 	err = errno;
-	found = walk(&r, q->at, q->text, q->flags, q->resolve, &p);
+	found = walk_as_ourselves(q, &p);
 	why = errno;
 	if (!found)
 		check_found(q, &p, kernel, err);

@@ -262,6 +262,54 @@ static void of_read_rules_the_deepest_decides(void **state)
 	names_done(&n);
 }
 
+/* What names_denied() says, part by part and without looking ahead. */
+static const char *denied_by_parts(const struct names *names, const char *path)
+{
+	uint64_t states[64];
+
+	names_start(names, states);
+	while (*(path += strspn(path, "/"))) {
+		size_t len = strcspn(path, "/");
+		const char *rule = names_enter(names, states, path, len, states);
+
+		if (rule)
+			return rule;
+		path += len;
+	}
+	return NULL;
+}
+
+static void looking_ahead_decides_nothing(void **state)
+{
+	static const char *const rules[] = {
+		"**/.env", "**/.env.*", "!**/.env.example", "**/*.key", "**/a/*", "!**/a/b", "**/?", "/w/**/c/[xy]*", "**/d/**/e",
+		"/w/x", "**/A/d/*/x", "!/w/x/keep", "**/*",
+	};
+	static const char *const parts[] = {
+		"a", "b", "c", "d", "e", "A", "x", "y", "xy", "w", "keep", ".env", ".env.a", ".env.example", "my.key", ".ENV", "other",
+	};
+	unsigned int seed = 1, denied = 0;
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		struct names names = { .fold_case = round & 1 };
+		char path[256] = "";
+
+		/* The last rule, which denies everything, in few of the sets. */
+		for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) - (round % 16 != 0); i++)
+			if (rand_r(&seed) % 3 == 0)
+				assert_int_equal(names_add(&names, rules[i]), 0);
+		for (int depth = rand_r(&seed) % 6; depth >= 0; depth--) {
+			strcat(path, "/");
+			strcat(path, parts[(unsigned int)rand_r(&seed) % (sizeof(parts) / sizeof(parts[0]))]);
+		}
+		assert_ptr_equal(names_denied(&names, path), denied_by_parts(&names, path));
+		denied += names_denied(&names, path) != NULL;
+		names_done(&names);
+	}
+	assert_in_range(denied, 2000, 18000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +317,7 @@ int main(void)
 		cmocka_unit_test(of_read_rules_the_deepest_decides),
 		cmocka_unit_test(a_path_is_denied_by_the_rule_that_names_it),
 		cmocka_unit_test(case_is_folded_only_when_asked),
+		cmocka_unit_test(looking_ahead_decides_nothing),
 		cmocka_unit_test(globs_match_within_one_part),
 		cmocka_unit_test(what_is_not_a_rule_is_refused),
 		cmocka_unit_test(a_name_that_leads_into_a_rule_is_a_head),
