@@ -112,6 +112,7 @@ grammar_for = $(if $(filter gates dispatch,$(1)),$(B)/libgrammar.a)
 ARCHIVE_OF = $(patsubst -l%,lib%.a,$(patsubst -luv,-luv_a,$(1)))
 archive = $(filter /%,$(shell $(CC) -print-file-name=$(call ARCHIVE_OF,$(1))))
 TAKEN_IN := -lsqlite3 -lnettle -luv -ltree-sitter -lseccomp
+GIT2_NEEDS := -lhttp_parser -lpcre2-8 -lz
 ifeq ($(SAN)$(COV),)
 ifneq ($(filter 1.5.%,$(shell pkg-config --modversion libgit2 2>/dev/null)),)
 GIT2_IN := $(if $(call archive,-lmbedcrypto),$(call archive,-lgit2))
@@ -127,7 +128,7 @@ define program
 $(B)/$(1): $(B)/$(2).o $(call closure,dispatch) $(B)/libgrammar.a
 	$(call say,LD,$$@)$(CC) $(ALL_LDFLAGS) -o $$@ $(B)/$(2).o $$(NO_TRANSPORT) -Wl,--start-group $$(filter %.a,$$^) \
 		$(if $(GIT2_IN),$(GIT2_IN) $(call archive,-lmbedcrypto)) -Wl,--end-group $$(PROGRAM_LIBS) \
-		$(if $(GIT2_IN),-lhttp_parser -lpcre2-8 -lz) -lpthread -lm
+		$(if $(GIT2_IN),$(foreach l,$(GIT2_NEEDS),$(or $(call archive,$(l)),$(l)))) -lpthread -lm
 endef
 $(eval $(call program,agate,dispatch/main))
 $(eval $(call program,agate-hook,dispatch/hook/main))

@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "base/err.h"
 #include "base/loop.h"
 #include "base/own.h"
-
-#define MAX_CHILD_FDS 64
+#include "base/spawn.h"
 
 struct loop {
 	uv_loop_t uv;
@@ -51,6 +52,7 @@ struct watch {
 	void (*end)(struct watch *w);	/* start its death; called once */
 	unsigned int events;		/* of a descriptor */
 	int fd;
+	pid_t pid;			/* of a child that @fd is the descriptor of, and ours */
 	int ended;
 };
 
@@ -140,7 +142,11 @@ void watch_end(struct watch *w)
 
 static void on_closed(uv_handle_t *handle)
 {
-	free(handle->data);
+	struct watch *w = handle->data;
+
+	if (w->pid > 0)
+		close(w->fd);
+	free(w);
 }
 
 static void end_handle(struct watch *w)
@@ -383,10 +389,10 @@ struct watch *loop_resolve(struct loop *loop, const char *host, uint16_t port,
 /* --- children --- */
 
 /*
- * A forgotten child must still be reaped, so its handle goes on without
- * keeping the loop alive; on_exit() or loop_free() closes it.
+ * A forgotten child must still be reaped, so its handle goes on without keeping
+ * the loop alive; on_gone(), on_exit_status() or loop_free() closes it.
  */
-static void end_process(struct watch *w)
+static void end_child(struct watch *w)
 {
 	if (uv_is_active(&w->uv.handle))
 		uv_unref(&w->uv.handle);
@@ -394,16 +400,30 @@ static void end_process(struct watch *w)
 		end_handle(w);
 }
 
-static void on_exit_status(uv_process_t *process, int64_t status, int signum)
+static void tell_exit(struct watch *w, int status, int signum)
 {
-	struct watch *w = process->data;
-
 	if (!w->ended) {
-		w->fn.exited(w->cookie, signum ? 0 : (int)status, signum);
+		w->fn.exited(w->cookie, signum ? 0 : status, signum);
 		watch_end(w);
 	}
 	if (!uv_is_closing(&w->uv.handle))
 		end_handle(w);
+}
+
+/* What nobody can tell any more, since it was waited for elsewhere, was no good end. */
+static void on_gone(uv_poll_t *poll, int uv_status, int uv_events)
+{
+	struct watch *w = poll->data;
+	int status = SIGKILL;
+	pid_t r;
+
+	(void)uv_events;
+	while ((r = waitpid(w->pid, &status, uv_status < 0 ? 0 : WNOHANG)) < 0 && errno == EINTR)
+		;
+	if (!r)
+		return;
+	uv_poll_stop(poll);
+	tell_exit(w, WEXITSTATUS(status), WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 }
 
 /* Where close_range(2) is missing: the same by hand. */
@@ -420,47 +440,93 @@ static void mark_each_cloexec(void)
 	}
 }
 
-/* libuv hands on what it is told, but closes nothing else: what we inherited ends here. */
+/* A child gets what it is told, and nothing else is closed: what we inherited ends here. */
 static void mark_cloexec(void)
 {
 	if (close_range(3, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
 		mark_each_cloexec();
 }
 
-struct watch *loop_spawn(struct loop *loop, const struct spawn *sp,
-			 void (*exited)(void *cookie, int status, int signum), void *cookie,
-			 pid_t *ret_pid, struct err *err)
+/* One that nobody could wait for does not go on. */
+static void abandon(struct watch *w)
 {
-	uv_stdio_container_t stdio[MAX_CHILD_FDS] = { 0 };
+	kill(w->pid, SIGKILL);
+	while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	close(w->fd);
+}
+
+/* 0, or an error of libuv's, and @w is gone. */
+static int spawn_watched(struct watch *w, const struct spawn *sp)
+{
+	int r;
+
+	w->pid = spawn_child(sp, &w->fd);
+	r = w->pid < 0 ? -errno : uv_poll_init(&w->loop->uv, &w->uv.poll, w->fd);
+	if (r < 0) {
+		if (w->pid > 0)
+			abandon(w);
+		free(w);
+		return r;
+	}
+	w->uv.handle.data = w;
+	r = uv_poll_start(&w->uv.poll, UV_READABLE, on_gone);
+	assert(!r);	/* it fails for a handle that is closing, and no other */
+	return 0;
+}
+
+static void on_exit_status(uv_process_t *process, int64_t status, int signum)
+{
+	tell_exit(process->data, (int)status, signum);
+}
+
+/* The same in libuv's own way, slower, for kernels that cannot tell by a descriptor. */
+static int spawn_by_libuv(struct watch *w, const struct spawn *sp)
+{
+	uv_stdio_container_t stdio[LOOP_CHILD_FDS] = { 0 };
 	uv_process_options_t o = {
 		.exit_cb = on_exit_status, .file = sp->file, .args = (char **)(size_t)sp->argv,
 		.env = (char **)(size_t)sp->env, .cwd = sp->cwd, .stdio = stdio, .stdio_count = sp->nfds,
 		.flags = sp->new_session ? UV_PROCESS_DETACHED : 0,
 	};
-	struct watch *w;
 	int r;
 
-	assert(sp->nfds >= 3 && sp->nfds <= MAX_CHILD_FDS);
+	if (sp->ignored || sp->prepare) {
+		free(w);
+		return UV_ENOSYS;
+	}
 	for (int i = 0; i < sp->nfds; i++) {
 		stdio[i].flags = sp->fds[i] < 0 ? UV_IGNORE : UV_INHERIT_FD;
 		stdio[i].data.fd = sp->fds[i];
 	}
-	w = new_watch(loop, end_process, cookie);
+	r = uv_spawn(&w->loop->uv, &w->uv.process, &o);
+	w->uv.handle.data = w;
+	if (r < 0)
+		end_handle(w);
+	return r;
+}
+
+struct watch *loop_spawn(struct loop *loop, const struct spawn *sp,
+			 void (*exited)(void *cookie, int status, int signum), void *cookie,
+			 pid_t *ret_pid, struct err *err)
+{
+	struct watch *w;
+	int r;
+
+	assert(sp->nfds >= 3 && sp->nfds <= LOOP_CHILD_FDS);
+	w = new_watch(loop, end_child, cookie);
 	if (!w) {
 		err_set(err, ERR_NOMEM, 0, "out of memory");
 		return NULL;
 	}
 	mark_cloexec();
 	w->fn.exited = exited;
-	w->uv.handle.data = w;
-	r = uv_spawn(&loop->uv, &w->uv.process, &o);
-	w->uv.handle.data = w;
-	link_watch(w);
+	r = spawn_can() ? spawn_watched(w, sp) : spawn_by_libuv(w, sp);
 	if (r < 0) {
-		watch_end(w);
 		err_set(err, ERR_SYS, -r, "cannot start '%s'", sp->file);
 		return NULL;
 	}
-	*ret_pid = w->uv.process.pid;
+	link_watch(w);
+	*ret_pid = w->pid > 0 ? w->pid : w->uv.process.pid;
 	return w;
 }

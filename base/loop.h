@@ -20,6 +20,7 @@ struct addrinfo;
 #define LOOP_READ 1u
 #define LOOP_WRITE 2u
 #define LOOP_HUP 4u	/* the peer closed; reported beside READ where the kernel tells */
+#define LOOP_CHILD_FDS 64	/* of a child, at most */
 
 struct loop *loop_new(struct err *err);
 void loop_free(struct loop *loop);
@@ -79,8 +80,15 @@ struct spawn {
 	char *const *env;		/* NULL: ours */
 	const char *cwd;		/* NULL: ours */
 	const int *fds;			/* fds[i] of ours becomes i of the child's; -1: closed (/dev/null for 0..2) */
-	int nfds;			/* 3 to 64 */
+	int nfds;			/* 3 to LOOP_CHILD_FDS */
 	int new_session;		/* setsid() */
+	uint32_t ignored;		/* bit n: signal n is ignored in the child (signals_ignored()) */
+	/*
+	 * Called in the child before its program is executed; -1 with errno: it is not. Our memory is
+	 * the child's as well, so it may make system calls and nothing else. NULL: nothing
+	 */
+	int (*prepare)(void *cookie);
+	void *prepare_cookie;
 };
 
 /**
@@ -90,7 +98,7 @@ struct spawn {
  * @ret_pid:	the child's pid
  *
  * Marks every descriptor of ours above 2 close-on-exec. The child starts with
- * default signal dispositions and an empty mask.
+ * default signal dispositions, but for @sp->ignored, and an empty mask.
  *
  * Return: a watch, or NULL with @err ("cannot start 'x': No such file ...").
  * Ending the watch forgets the child (which is still reaped), it does not kill it.

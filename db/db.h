@@ -14,7 +14,7 @@
  * Text from outside may hold any bytes. It is stored as UTF-8 with base/text.h's
  * escapes (\xNN) and, unless a row says otherwise, handed out in that form.
  *
- * A struct db belongs to one thread and must not cross fork(2).
+ * A struct db belongs to one thread at a time and must not cross fork(2).
  */
 #ifndef DB_DB_H
 #define DB_DB_H

@@ -296,6 +296,7 @@ static int copy_row(struct page *page, sqlite3_stmt *st)
 {
 	sqlite3_value **row = page->v[page->rows++];
 
+	memset(row, 0, (size_t)page->columns * sizeof(*row));
 	for (int c = 0; c < page->columns; c++)
 		if (!(row[c] = sqlite3_value_dup(sqlite3_column_value(st, c))))
 			return -1;
@@ -345,11 +346,12 @@ int query_each(struct query *q, row_fn *fn, void *cookie, struct err *err)
 	if (!sql)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
 	while (left > 0) {
-		__attribute__((cleanup(own_page))) struct page *page = calloc(1, sizeof(*page));
+		__attribute__((cleanup(own_page))) struct page *page = malloc(sizeof(*page));
 		int64_t rows = left < PAGE_ROWS ? left : PAGE_ROWS;
 
 		if (!page)
 			return err_set(err, ERR_NOMEM, 0, "out of memory");
+		page->rows = page->columns = 0;	/* it is large, and few rows are the rule */
 		if (read_page(q, sql, cursor, rows, page, err) < 0)
 			return -1;
 		for (int r = 0; r < page->rows; r++)

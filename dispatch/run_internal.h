@@ -13,6 +13,7 @@
 #include "base/digest.h"
 #include "base/err.h"
 #include "base/strv.h"
+#include "dispatch/ahead.h"
 #include "dispatch/config.h"
 #include "dispatch/desk.h"
 #include "dispatch/feed.h"
@@ -49,7 +50,9 @@ struct run {
 
 	/* admit */
 	struct desk desk;
+	struct ahead ahead;
 	struct repo repo;
+	char *git_name, *git_email;	/* who the run is to git */
 	struct bind_list reads, writes;	/* --read and --write, resolved */
 	struct bind_list sockets;	/* --allow-unix-socket */
 	char *hosts;			/* --hosts, absolute; NULL: none */
@@ -64,7 +67,7 @@ struct run {
 	int has_feed;
 
 	/* workspace */
-	int64_t workspace_entry;	/* of the journal, made with the row; 0: none */
+	int64_t workspace_entry, launch_entry;	/* of the journal, made with the row; 0: none */
 	struct workspace ws;
 	int has_workspace;
 	char *home;			/* private, host side: dir/home */
@@ -89,7 +92,6 @@ struct run {
 	char digest[DIGEST_HEX_SIZE];
 
 	/* launch */
-	int64_t launch_entry;
 	struct loop *loop;
 	struct runner_run *process;
 	int has_started;		/* the command ran: there may be something to keep */
@@ -125,6 +127,9 @@ int end_set(struct run *run, const char *kind, int status, const struct err *why
 
 /* run_find_host() - the part of step 1 that only looks: repo, reads, writes, hosts, originals */
 int run_find_host(struct run *run, struct err *err);
+
+/* run_find_identity() - .git_name and .git_email, a part of run_find_host() */
+int run_find_identity(struct run *run, struct err *err);
 
 /* run_make_seam() - .program and .seam; needs .guest_home */
 int run_make_seam(struct run *run, struct err *err);

@@ -54,6 +54,7 @@ int run_find_host(struct run *run, struct err *err)
 	const struct place *place = &run->desk.place;
 
 	if (repo_find(req->repo ? req->repo : place->cwd, &run->repo, err) < 0 || check_place(run, err) < 0 ||
+	    run_find_identity(run, err) < 0 ||
 	    lookup_binds(&req->read, place, "--read", &run->reads, err) < 0 ||
 	    lookup_binds(&req->write, place, "--write", &run->writes, err) < 0 ||
 	    lookup_sockets(&req->unix_socket, place, &run->sockets, err) < 0 || lookup_devices(&req->device, err) < 0 ||
@@ -67,6 +68,8 @@ int run_find_host(struct run *run, struct err *err)
 void run_forget_host(struct run *run)
 {
 	repo_done(&run->repo);
+	free(run->git_name);
+	free(run->git_email);
 	bind_list_done(&run->reads);
 	bind_list_done(&run->writes);
 	bind_list_done(&run->sockets);
@@ -175,7 +178,10 @@ static struct json *admitted_json(const struct run *run)
 	return TAKE(j);
 }
 
-/* The row, and with it the intent of the next step, which is to fill the directory. */
+/*
+ * The row, and with it the intents of what comes: to fill the directory, and to start
+ * processes around the command. That it may run is written when all is decided.
+ */
 static int begin_record(struct run *run, struct err *err)
 {
 	struct db *db = run->desk.db;
@@ -183,7 +189,8 @@ static int begin_record(struct run *run, struct err *err)
 	if (db_begin(db, err) < 0)
 		return -1;
 	if (insert_row(run, err) < 0 ||
-	    journal_begin(db, run->id, "workspace", NULL, &run->workspace_entry, err) < 0) {
+	    journal_begin(db, run->id, "workspace", NULL, &run->workspace_entry, err) < 0 ||
+	    journal_begin(db, run->id, "launch", NULL, &run->launch_entry, err) < 0) {
 		db_rollback(db);
 		return -1;
 	}
@@ -195,8 +202,11 @@ static int begin_record(struct run *run, struct err *err)
 
 int step_admit(struct run *run, struct err *err)
 {
-	if (desk_open(&run->desk, err) < 0 || run_find_host(run, err) < 0 || choose_runner(run, err) < 0 ||
-	    check_whole(run, err) < 0 || recover_dead_runs(&run->desk, NULL, NULL, err) < 0 ||
+	if (place_find(&run->desk.place, err) < 0)
+		return STEP_FAILED;
+	ahead_start(&run->ahead, run->desk.place.state, run->req->sandbox != SANDBOX_OFF);
+	if (run_find_host(run, err) < 0 || choose_runner(run, err) < 0 || check_whole(run, err) < 0 ||
+	    ahead_db(&run->ahead, &run->desk.db, err) < 0 || recover_dead_runs(&run->desk, NULL, NULL, err) < 0 ||
 	    originals_add(&run->desk.place, run->repo.root, err) < 0 || make_dir(run, err) < 0 ||
 	    begin_record(run, err) < 0 ||
 	    feed_init(&run->feed, run->desk.db, run->id, run->req->json, err) < 0)
@@ -281,5 +291,6 @@ void undo_admit(struct run *run)
 		feed_done(&run->feed);
 	run_forget_host(run);
 	free(run->dir);
+	ahead_end(&run->ahead);
 	desk_done(&run->desk);
 }

@@ -36,29 +36,19 @@ int run_make_seam(struct run *run, struct err *err)
 
 /* --- who the run is to git: the user's own names, marked as an agent's --- */
 
-struct identity {
-	char *name, *email;
-};
-
-static int find_identity(const struct run *run, struct identity *ret, struct err *err)
+int run_find_identity(struct run *run, struct err *err)
 {
 	OWN(mem) char *name = NULL;
-	char *marked = NULL;
 
-	if (repo_identity(&run->repo, &name, &ret->email, err) < 0)
+	if (repo_identity(&run->repo, &name, &run->git_email, err) < 0)
 		return -1;
-	if (asprintf(&marked, "%s (agent)", name ? name : "agate") < 0)
+	if (asprintf(&run->git_name, "%s (agent)", name ? name : "agate") < 0) {
+		run->git_name = NULL;
 		return no_memory(err);
-	ret->name = marked;
-	if (!ret->email)
-		ret->email = strdup("agent@localhost");
-	return ret->email ? 0 : no_memory(err);
-}
-
-static void identity_done(struct identity *id)
-{
-	free(id->name);
-	free(id->email);
+	}
+	if (!run->git_email)
+		run->git_email = strdup("agent@localhost");
+	return run->git_email ? 0 : no_memory(err);
 }
 
 /* --- what a PATH may lead into --- */
@@ -113,13 +103,13 @@ int run_make_env(const struct run *run, const char *home, struct strv *ret, stru
 	OWN(strv) struct strv visible = { 0 };
 	OWN(strv) struct strv own = { 0 };
 	OWN(mem) char *tmp = NULL;
-	struct identity id = { 0 };
 	struct scrub_rules rules = {
 		.wanted = &run->req->env, .home = home, .run_id = run->id[0] ? run->id : "plan", .own = &own,
+		.git_name = run->git_name, .git_email = run->git_email,
 	};
-	int r = find_identity(run, &id, err);
+	int r = 0;
 
-	if (!r && run_is_native(run)) {
+	if (run_is_native(run)) {
 		r = find_visible(run, &visible, err);
 		rules.visible = &visible;
 		rules.http_port = run->has_proxies ? run->proxies.port[0] : PROXY_HTTP_PORT;
@@ -133,12 +123,7 @@ int run_make_env(const struct run *run, const char *home, struct strv *ret, stru
 	}
 	if (!r && find_own(run, &own) < 0)
 		r = no_memory(err);
-	rules.git_name = id.name;
-	rules.git_email = id.email;
-	if (!r)
-		r = scrub_env(&rules, (const char *const *)environ, ret, err);
-	identity_done(&id);
-	return r;
+	return r ? r : scrub_env(&rules, (const char *const *)environ, ret, err);
 }
 
 /* --- what the repository would have git run --- */

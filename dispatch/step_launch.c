@@ -33,7 +33,36 @@ struct flight {
 	int asked;		/* the signal that was passed on, or 0 */
 };
 
-/* --- what the adapter tells --- */
+static struct json *one_text(const char *key, const char *value)
+{
+	OWN(json) struct json *j = json_new_object();
+
+	return j && json_add_str(j, key, value) ? TAKE(j) : NULL;
+}
+
+/* --- what the adapter asks, and tells --- */
+
+static int write_plan(struct db *db, void *cookie, struct err *err)
+{
+	struct run *run = cookie;
+	const struct workspace *ws = &run->ws;
+	const struct run_row row = {
+		.workspace_path = ws->path, .strategy = workspace_strategy_name(ws->strategy),
+		.branch = ws->branch, .base_commit = ws->base[0] ? ws->base : NULL,
+		.spec = run->spec_text, .spec_digest = run->digest, .cwd = run->spec.guest_workdir,
+	};
+
+	return run_update(db, run->id, &row, err);
+}
+
+/* All that was decided, and the spec, before the command can run. The workspace's path tells recover that it could. */
+static int on_commit(void *cookie, struct err *err)
+{
+	struct run *run = ((struct flight *)cookie)->run;
+
+	feed_event(&run->feed, "starting", one_text("backend", backend_name(run->runner->backend)));
+	return feed_flush_with(&run->feed, write_plan, run, err);
+}
 
 /* A short run is told of when it is over; one that lasts is to be seen while it does. */
 static void on_lasting(void *cookie)
@@ -131,7 +160,7 @@ static void on_ended(void *cookie, const struct run_end *end)
 }
 
 static const struct run_ops ops = {
-	.started = on_started, .output = on_output, .violation = on_violation, .event = on_event,
+	.commit = on_commit, .started = on_started, .output = on_output, .violation = on_violation, .event = on_event,
 	.ended = on_ended,
 };
 
@@ -196,13 +225,6 @@ static int watch_signals(struct flight *f, struct err *err)
 }
 
 /* --- the step --- */
-
-static struct json *one_text(const char *key, const char *value)
-{
-	OWN(json) struct json *j = json_new_object();
-
-	return j && json_add_str(j, key, value) ? TAKE(j) : NULL;
-}
 
 static struct json *exit_json(const struct run *run)
 {
@@ -277,38 +299,12 @@ static void land(struct flight *f)
 	feed_attach(&f->run->feed, NULL, NULL, NULL, NULL);
 }
 
-static int write_plan(struct db *db, void *cookie, struct err *err)
-{
-	struct run *run = cookie;
-	const struct workspace *ws = &run->ws;
-	const struct run_row row = {
-		.workspace_path = ws->path, .strategy = workspace_strategy_name(ws->strategy),
-		.branch = ws->branch, .base_commit = ws->base[0] ? ws->base : NULL,
-		.spec = run->spec_text, .spec_digest = run->digest, .cwd = run->spec.guest_workdir,
-	};
-
-	if (run_update(db, run->id, &row, err) < 0)
-		return -1;
-	return journal_begin(db, run->id, "launch", NULL, &run->launch_entry, err);
-}
-
-/* All that was decided, the spec, and the intent to launch by it, before anything is started. */
-static int commit_plan(struct run *run, struct err *err)
-{
-	feed_event(&run->feed, "starting", one_text("backend", backend_name(run->runner->backend)));
-	if (!feed_flush_with(&run->feed, write_plan, run, err))
-		return 0;
-	run->launch_entry = 0;
-	return -1;
-}
-
 int step_launch(struct run *run, struct err *err)
 {
 	struct flight f = { .run = run };
 	int r;
 
-	if (commit_plan(run, err) < 0)
-		return STEP_FAILED;
+	ahead_end(&run->ahead);
 	run->loop = loop_new(err);
 	if (!run->loop)
 		return STEP_FAILED;

@@ -83,7 +83,7 @@ int step_workspace(struct run *run, struct err *err)
 {
 	OWN(strv) struct strv exclude = { 0 };
 	const struct workspace_params params = {
-		.source = run->repo.root, .run_id = run->id, .run_dir = run->dir,
+		.source = run->repo.root, .repo = &run->repo, .run_id = run->id, .run_dir = run->dir,
 		.strategy = strategies[run->req->workspace], .exclude = &exclude,
 	};
 

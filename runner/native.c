@@ -1,7 +1,8 @@
 /*
  * runner/native.c - the life of a sandboxed run
  *
- *	start		bwrap and the broker are started side by side
+ *	start		bwrap and the broker are started side by side; meanwhile what was decided
+ *			is written down, and only then the stage gets the plan it waits for
  *	LISTENERS	the stage stands in its namespaces, which the broker joins
  *	JOINED		the broker has sealed what is denied; the stage hears which filter is enough
  *	NOTIFY		the stage is confined; its listener goes to the broker
@@ -45,6 +46,7 @@
 #define DRAIN_MS 2000		/* for the last bytes of output */
 #define SETUP_MS 30000		/* from the start to the command */
 #define REAP_MS 12000		/* for the broker to kill what the command left behind */
+
 
 struct runner_run {
 	struct loop *loop;
@@ -315,8 +317,11 @@ static int on_listeners(struct runner_run *run, int fds[2], size_t nfds, pid_t p
 	run->command_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (run->command_pidfd < 0)
 		return err_set(err, ERR_SYS, errno, "cannot hold on to the command");
+	/* The stage goes no further before we have heard of the broker. */
+	if (join_broker(run, err) < 0)
+		return -1;
 	run->group = group_enter(&cgroup_here, &run->p, pid);
-	return join_broker(run, err);
+	return 0;
 }
 
 static int on_notify(struct runner_run *run, int notify, struct err *err)
@@ -441,11 +446,9 @@ static int on_joined(struct runner_run *run, const struct msg_filter *m, const i
 	memcpy(fds + 2, net, n * sizeof(*net));
 	run->proxies[0] = run->proxies[1] = -1;
 	run->ports.n = 0;
-	run->egress = egress_watch(run->loop, &run->p, fds, 2 + n, &egress_ops, run, err);
-	if (!run->egress)
-		return -1;
 	tell_stage(run, &use, sizeof(use));
-	return 0;
+	run->egress = egress_watch(run->loop, &run->p, fds, 2 + n, &egress_ops, run, err);
+	return run->egress ? 0 : -1;
 }
 
 static void on_caller(struct runner_run *run, const struct msg_caller *m)
@@ -532,13 +535,7 @@ static void on_broker(void *cookie, int fd, unsigned int ready)
 
 static int start_broker(struct runner_run *run, int theirs, struct err *err)
 {
-	char *argv[] = { (char *)(size_t)"agate-init", (char *)(size_t)"broker", (char *)(size_t)"3", NULL };
-	char *env[] = { NULL };
-	const int fds[] = { -1, -1, STDERR_FILENO, theirs };
-	const struct spawn sp = { .file = run->p.init_path, .argv = argv, .env = env, .fds = fds, .nfds = 4,
-				  .new_session = 1 };
-
-	run->broker = loop_spawn(run->loop, &sp, on_broker_exited, run, &run->broker_pid, err);
+	run->broker = stage_spawn_broker(run->loop, run->p.init_path, theirs, on_broker_exited, run, &run->broker_pid, err);
 	if (!run->broker)
 		return -1;
 	run->broker_watch = loop_fd(run->loop, run->broker_ctl, LOOP_READ, on_broker, run);
@@ -606,18 +603,15 @@ static int start_bwrap(struct runner_run *run, int theirs, struct err *err)
 	OWN(fd) int errors = -1;
 	int fds[] = { run->p.input, STDOUT_FILENO, STDERR_FILENO, theirs };
 	char bwrap[4096];
-	struct spawn sp = { .file = run->p.init_path, .env = run->p.env, .cwd = "/", .fds = fds, .nfds = 4 };
+	struct spawn sp = { .file = bwrap, .env = run->p.env, .cwd = "/", .fds = fds, .nfds = 4 };
 
 	if (probe_bwrap(bwrap, sizeof(bwrap)) < 0)
 		return err_set(err, ERR_MISSING, 0, "cannot find bubblewrap");
-	if (strv_add(&argv, "agate-init") < 0 || strv_add(&argv, "guard") < 0 || strv_add(&argv, bwrap) < 0)
-		return err_set(err, ERR_NOMEM, 0, "out of memory");
 	if (args_build(&run->p, &argv, &run->kept, err) < 0)
 		return -1;
 	if (open_output(run, &out, &errors, fds, err) < 0)
 		return -1;
-	sp.argv = argv.v;
-	run->bwrap = loop_spawn(run->loop, &sp, on_bwrap_exited, run, &run->bwrap_pid, err);
+	run->bwrap = early_spawn(run->loop, &sp, &argv, run->p.run_dir, on_bwrap_exited, run, &run->bwrap_pid, err);
 	return run->bwrap ? 0 : -1;
 }
 
@@ -692,6 +686,8 @@ static void native_free(struct runner_run *run)
 	kill_tree(run);
 	if (run->broker_pid > 0)
 		kill(run->broker_pid, SIGKILL);
+	if (!run->is_bare && run->bwrap_pid > 0 && !run->was_started)
+		stage_await(run->stage_ctl);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		end_watch(all[i]);
 	limits_end(run->limits);
@@ -743,7 +739,8 @@ static int start(struct loop *loop, const struct run_params *p, int is_bare, str
 	for (int i = 0; i < 2; i++)
 		run->output[i] = (struct output){ .p = &run->p, .number = i + 1, .fd = -1, .closed = on_output_closed,
 						  .cookie = run };
-	if (take_proxies(run, err) < 0 || start_processes(run, err) < 0 || send_plan(run, err) < 0 || start_timers(run, err) < 0) {
+	if (take_proxies(run, err) < 0 || start_processes(run, err) < 0 ||
+	    (run->p.ops->commit && run->p.ops->commit(run->p.cookie, err) < 0) || send_plan(run, err) < 0 || start_timers(run, err) < 0) {
 		native_free(run);
 		return -1;
 	}

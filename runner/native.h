@@ -5,11 +5,12 @@
  *	native_args.c	the spec as a bubblewrap command line
  *	native_around.c	a directory without some of its entries, as words for that
  *	native_bare.c	what differs without namespaces
+ *	native_early.c	masks that need not wait for bwrap
  *	native_blob.c	the spec as the plan agate-init reads
  *	native_egress.c	the egress helper: started at the first connection
  *	native_group.c	its control group, where there can be one
  *	native_output.c	what the command prints
- *	native_stage.c	what the stage says, and who says it
+ *	native_stage.c	what the stage says, and who says it; the broker's start
  *	native_tell.c	refusals as violation records
  */
 #ifndef RUNNER_NATIVE_H
@@ -19,6 +20,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/loop.h"
 #include "base/strv.h"
 #include "runner/runner.h"
 #include "sandbox/init/proto.h"
@@ -92,6 +94,38 @@ struct around_place {
  * @err:	ERR_LIMIT when it has too many entries, ERR_SYS, ERR_NOMEM
  */
 int around_add(const struct around_place *p, const struct strv *hidden, struct strv *to, struct err *err);
+
+/* --- native_early.c --- */
+
+/* What is mounted, and dropped, before bwrap is started. */
+struct early {
+	struct strv files;	/* in pairs: a file of the run's, and the system's that it hides */
+	struct strv dirs;	/* hidden */
+	int drops_sys;		/* nothing of /sys is shown: its mounts are a third of the table on many hosts */
+};
+
+/**
+ * early_take() - Which masks of a bwrap command line can be had without bwrap
+ * @argv:	as args_build() makes it, without our own words before "bwrap"
+ * @run_dir:	files in it are the run's own
+ * @ret_argv:	appended: the rest of the command line
+ * @ret:	appended; nothing where something in the command line is not understood
+ *
+ * Return: 0, or -1 out of memory
+ */
+int early_take(const struct strv *argv, const char *run_dir, struct strv *ret_argv, struct early *ret);
+
+void early_done(struct early *e);
+
+/**
+ * early_spawn() - loop_spawn() of bwrap with @argv: for root with its masks mounted before
+ * @sp:		all but its argv; keys typed at the terminal are not for bwrap
+ *
+ * Root that may not mount leaves it to bwrap.
+ */
+struct watch *early_spawn(struct loop *loop, struct spawn *sp, const struct strv *argv, const char *run_dir,
+			  void (*exited)(void *cookie, int status, int signum), void *cookie, pid_t *ret_pid,
+			  struct err *err);
 
 /* --- native_bare.c --- */
 
@@ -214,6 +248,18 @@ ssize_t stage_receive(int sock, void *data, size_t len, int fds[2], size_t *ret_
 
 /* stage_join() - let the broker join the namespaces of the stage, which waits, so that its pid is still its own */
 int stage_join(pid_t stage, int broker_ctl, int blob, struct err *err);
+
+/*
+ * stage_await() - a sandbox that was abandoned while bwrap built it was killed, but in the middle of a
+ * mount it dies a moment later, and would complain of a directory that is gone: wait, a second at most,
+ * until nobody has the other end of the stage's socket
+ */
+void stage_await(int sock);
+
+/* stage_spawn_broker() - agate-init as the broker, with @ctl as its end of the socket */
+struct watch *stage_spawn_broker(struct loop *loop, const char *init_path, int ctl,
+				 void (*exited)(void *cookie, int status, int signum), void *cookie, pid_t *ret_pid,
+				 struct err *err);
 
 /* --- native_tell.c --- */
 

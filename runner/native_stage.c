@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -7,9 +8,12 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/loop.h"
 #include "base/own.h"
 #include "runner/native.h"
 #include "sandbox/init/proto.h"
+
+#define ABANDON_MS 1000
 
 ssize_t stage_receive(int sock, void *data, size_t len, int fds[2], size_t *ret_nfds, pid_t *ret_pid)
 {
@@ -59,4 +63,25 @@ int stage_join(pid_t stage, int broker_ctl, int blob, struct err *err)
 	if (io_send_fds(broker_ctl, &m, sizeof(m), fds, JOIN_NUM) < 0)
 		return err_set(err, ERR_SYS, errno, "cannot start the broker");
 	return 0;
+}
+
+void stage_await(int sock)
+{
+	struct pollfd p = { .fd = sock };
+
+	shutdown(sock, SHUT_WR);
+	while (poll(&p, 1, ABANDON_MS) < 0 && errno == EINTR)
+		;
+}
+
+struct watch *stage_spawn_broker(struct loop *loop, const char *init_path, int ctl,
+				 void (*exited)(void *cookie, int status, int signum), void *cookie, pid_t *ret_pid,
+				 struct err *err)
+{
+	char *argv[] = { (char *)(size_t)"agate-init", (char *)(size_t)"broker", (char *)(size_t)"3", NULL };
+	char *env[] = { NULL };
+	const int fds[] = { -1, -1, STDERR_FILENO, ctl };
+	const struct spawn sp = { .file = init_path, .argv = argv, .env = env, .fds = fds, .nfds = 4, .new_session = 1 };
+
+	return loop_spawn(loop, &sp, exited, cookie, ret_pid, err);
 }

@@ -291,7 +291,7 @@ static int start(struct loop *loop, const struct run_params *p, struct runner_ru
 	run = new_run(loop, p);
 	if (!run)
 		return err_set(err, ERR_NOMEM, 0, "out of memory");
-	if (spawn(run, p, err) < 0) {
+	if ((p->ops->commit && p->ops->commit(p->cookie, err) < 0) || spawn(run, p, err) < 0) {
 		free_run(run);
 		return -1;
 	}

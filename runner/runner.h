@@ -6,7 +6,7 @@
  * doc/SECURITY.md) and none (the same events and environment, no confinement). The spec is the whole
  * contract, so another adapter needs no new policy.
  *
- * Life of a run: runner_start() returns at once; ops->started, output, violation
+ * Life of a run: start() asks ops->commit and returns at once; ops->started, output, violation
  * and at last ops->ended come from the loop, ended exactly once and after the
  * last byte of output. runner_kill() may be called at any time before that.
  */
@@ -52,6 +52,11 @@ struct run_end {
 };
 
 struct run_ops {
+	/*
+	 * Called once, by start(), when nothing but its return keeps the command from running: the
+	 * processes around it may be there, and wait. -1: start() fails with its @err. NULL: nothing to do.
+	 */
+	int (*commit)(void *cookie, struct err *err);
 	void (*started)(void *cookie, int64_t pid);	/* the command runs; host pid, 0 unknown */
 	/* @stream 1 or 2; only when io.capture is set */
 	void (*output)(void *cookie, int stream, const char *data, size_t len);

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -51,12 +52,22 @@ static size_t kill_once(struct process *all, pid_t waited_for, pid_t spare, int 
 	return alive;
 }
 
+/* All that is below us hangs on a child of ours, since what loses its parent becomes one. */
+static int has_children(void)
+{
+	siginfo_t who;
+
+	return !waitid(P_ALL, 0, &who, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) || errno != ECHILD;
+}
+
 int tree_kill(pid_t waited_for, pid_t spare)
 {
 	OWN(mem) struct process *all = calloc(PROCTREE_MAX, sizeof(*all));
 	const struct timespec pause = { .tv_nsec = 5000000 };
 	size_t alive = 1, before = 0;
 
+	if (!has_children())
+		return 0;
 	if (!all)
 		return -1;
 	for (int i = 0; i < STOP_ROUNDS && alive != before; i++) {

@@ -14,7 +14,7 @@
  * @waited_for:	a child somebody else reaps; 0: none
  * @spare:	a child that lives on with all below it; 0: none
  *
- * Takes some milliseconds, a second at most. Return: 0, or -1 out of memory
+ * Takes some milliseconds, a second at most; nothing where there is no child. Return: 0, or -1 out of memory
  */
 int tree_kill(pid_t waited_for, pid_t spare);
 

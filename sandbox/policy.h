@@ -122,6 +122,15 @@ int policy_reads_more(void);
  */
 int policy_root_only_files(const char *root, struct strv *ret, struct err *err);
 
+/**
+ * policy_look_ahead() - Look through /etc and /opt now, if policy_reads_more()
+ *
+ * For a thread that has nothing else to do. The next policy_root_only_files() of each
+ * takes what was found, once, and only while that is half a second old at the most:
+ * bits may change without a trace. Never at the same time as that.
+ */
+void policy_look_ahead(void);
+
 /*
  * policy_may_fold() - 1 if names in the directory @path may be compared without case: it says so
  * itself (ext4's and f2fs' casefold), or its file system is of a kind that does, or it cannot be told

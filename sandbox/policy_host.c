@@ -1,6 +1,6 @@
 /*
  * What of the standard policy depends on this host: which directories are
- * there, which tools live below the home, what only root may read.
+ * there, which tools live below the home. What only root may read: root_only.c.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,8 +22,6 @@
 #include "sandbox/policy.h"
 
 #define MAX_LINKS 4096		/* of one directory on PATH */
-#define MAX_WALK 100000		/* entries below one system directory */
-#define MAX_DEPTH 40
 
 static const char *const system_dirs[] = {
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix",
@@ -258,146 +256,6 @@ int policy_tool_roots(const char *home, const char *path, struct strv *ret_roots
 	prune(&roots);
 	strv_sort_unique(&masks);
 	return strv_copy(ret_roots, &roots) < 0 || strv_copy(ret_masks, &masks) < 0 ? -1 : 0;
-}
-
-/* --- what only root may read --- */
-
-#define FIRST_USER_GROUP 1000	/* login.defs(5), GID_MIN */
-#define USERS_GROUP 100		/* everybody's, where a distribution has it */
-#define MAX_GROUPS 65536
-
-int policy_reads_more(void)
-{
-	int n = getgroups(0, NULL), more;
-	OWN(mem) gid_t *groups = NULL;
-
-	if (geteuid() == 0 || getegid() < FIRST_USER_GROUP)
-		return 1;
-	groups = n >= 0 && n <= MAX_GROUPS ? calloc((size_t)n + 1, sizeof(*groups)) : NULL;
-	more = !groups || getgroups(n, groups) != n;
-	for (int i = 0; !more && i < n; i++)
-		more = groups[i] < FIRST_USER_GROUP && groups[i] != USERS_GROUP;
-	return more;
-}
-
-struct walk {
-	struct strv *ret;
-	struct err *err;
-	char path[PATH_MAX];
-	size_t len;
-	unsigned int left;	/* entries we are willing to look at */
-};
-
-static int note(struct walk *w)
-{
-	return strv_add(w->ret, w->path) < 0 ? err_set(w->err, ERR_NOMEM, 0, "no memory for '%s'", w->path) : 0;
-}
-
-/* Others may not have it and we may: has to be hidden. */
-static int is_ours_alone(int dirfd, const char *name, mode_t mode, int is_dir)
-{
-	mode_t others = is_dir ? 01 : 04;
-
-	return !(mode & others) && faccessat(dirfd, name, is_dir ? X_OK : R_OK, AT_EACCESS) == 0;
-}
-
-static int walk_dir(struct walk *w, int fd, unsigned int depth);
-
-/*
- * "/etc/shadow.lock" and "/etc/shadow.4711" hold a process number, and are there for
- * a moment, while an account is changed: what covered one would find nothing to cover.
- */
-static int is_lock(const char *name, const struct stat *st)
-{
-	static const char *const files[] = { "passwd", "shadow", "group", "gshadow", "subuid", "subgid" };
-
-	for (size_t i = 0; S_ISREG(st->st_mode) && st->st_size <= 12 && i < ARRAY_LEN(files); i++) {
-		size_t n = strlen(files[i]);
-		const char *end = name + n + 1;
-
-		if (!strncmp(name, files[i], n) && name[n] == '.' && *end &&
-		    (!strcmp(end, "lock") || !end[strspn(end, "0123456789")]))
-			return 1;
-	}
-	return 0;
-}
-
-static int walk_entry(struct walk *w, int dirfd, const char *name, unsigned int depth)
-{
-	size_t old = w->len, n = strlen(name);
-	struct stat st;
-	int fd, r = 0;
-
-	if (!w->left-- || old + n + 2 > sizeof(w->path))
-		return err_set(w->err, ERR_LIMIT, 0, "'%s' holds too much to look through", w->path);
-	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISLNK(st.st_mode))
-		return 0;
-	w->path[old] = '/';
-	memcpy(w->path + old + 1, name, n + 1);
-	w->len = old + 1 + n;
-	if (!depth && is_lock(name, &st)) {
-		r = 0;
-	} else if (is_ours_alone(dirfd, name, st.st_mode, S_ISDIR(st.st_mode))) {
-		r = note(w);
-	} else if (S_ISDIR(st.st_mode)) {
-		/* What we cannot open, a run of ours cannot either. */
-		fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		r = fd < 0 ? 0 : walk_dir(w, fd, depth + 1);
-	}
-	w->len = old;
-	w->path[old] = '\0';
-	return r;
-}
-
-/* Takes @fd. */
-static int walk_dir(struct walk *w, int fd, unsigned int depth)
-{
-	OWN(dir) DIR *d = fdopendir(fd);
-	struct dirent *e;
-
-	if (!d) {
-		close(fd);
-		return err_set(w->err, ERR_SYS, errno, "cannot read '%s'", w->path);
-	}
-	if (depth > MAX_DEPTH)
-		return err_set(w->err, ERR_LIMIT, 0, "'%s' is too deep to look through", w->path);
-	while (errno = 0, (e = readdir(d))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || e->d_type == DT_LNK)
-			continue;	/* a link is as readable as what it leads to */
-		if (walk_entry(w, dirfd(d), e->d_name, depth) < 0)
-			return -1;
-	}
-	return errno ? err_set(w->err, ERR_SYS, errno, "cannot read '%s'", w->path) : 0;
-}
-
-static mode_t mode_of(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) < 0 ? 0 : st.st_mode;
-}
-
-int policy_root_only_files(const char *root, struct strv *ret, struct err *err)
-{
-	OWN(strv) struct strv found = { 0 };
-	struct walk w = { .ret = &found, .err = err, .left = MAX_WALK };
-	int fd;
-
-	w.len = strlen(root);
-	if (w.len >= sizeof(w.path))
-		return err_set(err, ERR_LIMIT, 0, "'%s' is longer than a path can be", root);
-	memcpy(w.path, root, w.len + 1);
-	fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR || errno == EACCES
-			? 0 : err_set(err, ERR_SYS, errno, "cannot read '%s'", root);
-	if (is_ours_alone(AT_FDCWD, root, mode_of(fd), 1)) {
-		close(fd);
-		return note(&w) < 0 || strv_copy(ret, &found) < 0 ? -1 : 0;
-	}
-	if (walk_dir(&w, fd, 0) < 0)
-		return -1;
-	return strv_copy(ret, &found) < 0 ? err_set(err, ERR_NOMEM, 0, "no memory for '%s'", root) : 0;
 }
 
 /* --- names without case --- */

@@ -331,13 +331,11 @@ static int read_head(struct repo *r, git_repository *lg, struct err *err)
 
 static int read_facts(struct repo *r, struct err *err)
 {
-	OWN(git_repository) git_repository *lg = NULL;
-
 	if (libgit_ready(err) < 0 || find_common(r, err) < 0 || check_format(r, err) < 0 ||
-	    libgit_open(r, &lg, err) < 0 || check_place(r, lg, err) < 0 ||
+	    libgit_open(r, &r->opened, err) < 0 || check_place(r, r->opened, err) < 0 ||
 	    check_back_pointer(r, err) < 0)
 		return -1;
-	return read_head(r, lg, err);
+	return read_head(r, r->opened, err);
 }
 
 int repo_find(const char *dir, struct repo *ret, struct err *err)
@@ -352,6 +350,21 @@ int repo_find(const char *dir, struct repo *ret, struct err *err)
 		return err_set(err, ERR_NOTFOUND, ENOTDIR, "cannot use '%s'", dir);
 	if (discover(&r, err) < 0 || (r.gitdir && read_facts(&r, err) < 0))
 		return -1;
+	*ret = r;
+	r = (struct repo){ 0 };
+	return 0;
+}
+
+int repo_copy(const struct repo *repo, struct repo *ret)
+{
+	OWN(repo) struct repo r = { .head = repo->head, .is_linked = repo->is_linked };
+	const char *const from[] = { repo->root, repo->gitdir, repo->common_dir, repo->branch };
+	char **const to[] = { &r.root, &r.gitdir, &r.common_dir, &r.branch };
+
+	memcpy(r.base, repo->base, sizeof(r.base));
+	for (size_t i = 0; i < ARRAY_LEN(from); i++)
+		if (from[i] && !(*to[i] = strdup(from[i])))
+			return -1;
 	*ret = r;
 	r = (struct repo){ 0 };
 	return 0;
@@ -390,9 +403,9 @@ int repo_identity(const struct repo *repo, char **ret_name, char **ret_email, st
 	struct err unused;
 
 	*ret_name = *ret_email = NULL;
-	if (repo->gitdir && libgit_open(repo, &lg, &unused) < 0)
+	if (repo->gitdir && !repo->opened && libgit_open(repo, &lg, &unused) < 0)
 		return 0;
-	if (libgit_config(repo, lg, CONFIG_ALL, &c, &unused) < 0)
+	if (libgit_config(repo, lg ? lg : repo->opened, CONFIG_ALL, &c, &unused) < 0)
 		return unused.code == ERR_NOMEM ? no_memory(err) : 0;
 	*ret_name = get_string(c, "user.name");
 	*ret_email = get_string(c, "user.email");
@@ -401,6 +414,7 @@ int repo_identity(const struct repo *repo, char **ret_name, char **ret_email, st
 
 void repo_done(struct repo *repo)
 {
+	git_repository_free(repo->opened);
 	free(repo->root);
 	free(repo->gitdir);
 	free(repo->common_dir);

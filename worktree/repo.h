@@ -30,6 +30,7 @@ struct repo {
 	char *branch;		/* "main"; NULL unless BRANCH or UNBORN */
 	char base[REPO_OID_SIZE];	/* the commit at HEAD; "" when there is none */
 	int is_linked;		/* root/.git is a file: a linked worktree or a submodule's checkout */
+	struct git_repository *opened;	/* libgit2's own, for repo_identity(); NULL: it is opened again */
 };
 
 /**
@@ -48,6 +49,9 @@ struct repo {
  * Return: 0, or -1 with @err set, @ret untouched
  */
 int repo_find(const char *dir, struct repo *ret, struct err *err);
+
+/* repo_copy() - the same facts once more, the caller's to repo_done(); -1 out of memory, @ret untouched */
+int repo_copy(const struct repo *repo, struct repo *ret);
 
 /* repo_base() - the commit at HEAD now, "" when unborn; 0, or -1 with @err */
 int repo_base(const struct repo *repo, char ret[REPO_OID_SIZE], struct err *err);

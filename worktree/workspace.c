@@ -97,7 +97,9 @@ static int check_params(struct making *m, struct err *err)
 
 static int open_all(struct making *m, struct err *err)
 {
-	if (repo_find(m->p->source, &m->repo, err) < 0)
+	if (m->p->repo && repo_copy(m->p->repo, &m->repo) < 0)
+		return no_memory(err);
+	if (!m->p->repo && repo_find(m->p->source, &m->repo, err) < 0)
 		return -1;
 	m->src_fd = open(m->repo.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (m->src_fd < 0)
@@ -266,7 +268,7 @@ static int look_again(struct making *m, struct err *err)
 	char now[REPO_OID_SIZE];
 	struct err e;
 
-	if (!m->repo.gitdir)
+	if (!m->repo.gitdir || m->p->strategy == WORKSPACE_IN_PLACE)
 		return 0;
 	if (!repo_base(&m->repo, now, &e) && !strcmp(now, m->repo.base))
 		return 0;

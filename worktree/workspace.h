@@ -40,6 +40,7 @@ int workspace_strategy_parse(const char *word, enum workspace_strategy *ret);	/*
 
 struct workspace_params {
 	const char *source;	/* any directory; the repository around it is found */
+	const struct repo *repo;	/* what was found there a moment ago; NULL: look for it */
 	const char *run_id;	/* [A-Za-z0-9._-], becomes the branch's name: "agate/<run_id>" */
 	const char *run_dir;	/* exists, absolute, private to this run (0700), outside every sandbox */
 	enum workspace_strategy strategy;

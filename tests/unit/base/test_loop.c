@@ -292,7 +292,7 @@ static void run_sh(struct fixture *f, const char *script, char *out, size_t size
 	assert_int_equal(pipe2(p, O_CLOEXEC), 0);
 	fds[1] = p[1];
 	fds[2] = 2;
-	fds[4] = 2;	/* upwards: libuv has to copy it aside first */
+	fds[4] = 2;	/* upwards: it has to be copied aside first */
 	fds[5] = p[1];
 	sp.file = "sh";
 	sp.argv = argv;
@@ -350,6 +350,109 @@ static void a_child_gets_its_environment_directory_and_session(void **state)
 	run_sh(&f, "echo $A $HOME; pwd; [ \"$(cut -d' ' -f6 /proc/self/stat)\" = $$ ] && echo leader",
 	       out, sizeof(out), (struct spawn){ .env = env, .cwd = "/usr", .new_session = 1 });
 	assert_string_equal(out, "b\n/usr\nleader\n");
+	loop_free(f.loop);
+}
+
+static void a_child_ignores_what_it_is_told_to_and_nothing_else(void **state)
+{
+	struct fixture f = { .loop = loop_new(NULL) };
+	char out[256];
+
+	(void)state;
+	signal(SIGUSR2, SIG_IGN);
+	run_sh(&f, "kill -INT $$; echo lives; kill -USR2 $$; echo not", out, sizeof(out),
+	       (struct spawn){ .ignored = 1u << SIGINT });
+	assert_string_equal(out, "lives\n");
+	assert_int_equal(f.signum, SIGUSR2);
+	signal(SIGUSR2, SIG_DFL);
+	loop_free(f.loop);
+}
+
+static int prepare(void *cookie)
+{
+	if (*(const int *)cookie < 0) {
+		errno = EXDEV;
+		return -1;
+	}
+	return chdir("/usr");
+}
+
+static void a_child_is_prepared_or_not_started(void **state)
+{
+	struct fixture f = { .loop = loop_new(NULL) };
+	char *argv[] = { (char []){ "true" }, NULL };
+	const int fds[] = { -1, -1, -1 };
+	int how = 0;
+	struct spawn sp = { .file = "true", .argv = argv, .fds = fds, .nfds = 3, .prepare = prepare, .prepare_cookie = &how };
+	struct err err = { 0 };
+	char out[64];
+	pid_t pid = 0;
+
+	(void)state;
+	run_sh(&f, "pwd", out, sizeof(out), (struct spawn){ .cwd = "/", .prepare = prepare, .prepare_cookie = &how });
+	assert_string_equal(out, "/usr\n");
+	how = -1;
+	assert_null(loop_spawn(f.loop, &sp, note_exit, &f, &pid, &err));
+	assert_int_equal(err.sys, EXDEV);
+	loop_free(f.loop);
+}
+
+static void descriptors_may_change_places(void **state)
+{
+	char *argv[] = { (char []){ "sh" }, (char []){ "-c" }, (char []){ "echo one; echo two >&2" }, NULL };
+	struct fixture f = { .loop = loop_new(NULL) };
+	int one[2], two[2], fds[] = { -1, 2, 1 }, old[2] = { dup(1), dup(2) };
+	struct spawn sp = { .file = "sh", .argv = argv, .fds = fds, .nfds = 3 };
+	char out[16] = "", errors[16] = "";
+	pid_t pid = 0;
+
+	(void)state;
+	assert_int_equal(pipe2(one, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(two, O_CLOEXEC), 0);
+	fcntl(old[0], F_SETFD, FD_CLOEXEC);
+	fcntl(old[1], F_SETFD, FD_CLOEXEC);
+	dup2(one[1], 1);
+	dup2(two[1], 2);
+	assert_non_null(loop_spawn(f.loop, &sp, note_exit, &f, &pid, NULL));
+	dup2(old[0], 1);
+	dup2(old[1], 2);
+	assert_int_equal(loop_run(f.loop), 0);
+	assert_true(read(one[0], errors, sizeof(errors) - 1) > 0);
+	assert_true(read(two[0], out, sizeof(out) - 1) > 0);
+	assert_string_equal(out, "one\n");
+	assert_string_equal(errors, "two\n");
+	for (int i = 0; i < 2; i++) {
+		close(one[i]);
+		close(two[i]);
+		close(old[i]);
+	}
+	loop_free(f.loop);
+}
+
+static void our_environment_stays_ours(void **state)
+{
+	char *const env[] = { (char []){ "PATH=/usr/bin:/bin" }, NULL };
+	struct fixture f = { .loop = loop_new(NULL) };
+	char **ours = environ;
+	char out[64];
+
+	(void)state;
+	run_sh(&f, "echo a", out, sizeof(out), (struct spawn){ .env = env });
+	assert_ptr_equal(environ, ours);
+	loop_free(f.loop);
+}
+
+static void a_child_that_cannot_enter_its_directory_is_an_error(void **state)
+{
+	struct fixture f = { .loop = loop_new(NULL) };
+	char *argv[] = { (char []){ "true" }, NULL };
+	const int fds[] = { -1, -1, -1 };
+	struct spawn sp = { .file = "true", .argv = argv, .fds = fds, .nfds = 3, .cwd = "/no/such/place" };
+	pid_t pid = 0;
+
+	(void)state;
+	assert_null(loop_spawn(f.loop, &sp, note_exit, &f, &pid, NULL));
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);	/* nothing is left of it */
 	loop_free(f.loop);
 }
 
@@ -415,6 +518,11 @@ int main(void)
 		cmocka_unit_test(a_childs_end_is_told),
 		cmocka_unit_test(a_child_has_the_descriptors_named_and_no_other),
 		cmocka_unit_test(a_child_gets_its_environment_directory_and_session),
+		cmocka_unit_test(a_child_ignores_what_it_is_told_to_and_nothing_else),
+		cmocka_unit_test(a_child_is_prepared_or_not_started),
+		cmocka_unit_test(descriptors_may_change_places),
+		cmocka_unit_test(our_environment_stays_ours),
+		cmocka_unit_test(a_child_that_cannot_enter_its_directory_is_an_error),
 		cmocka_unit_test(a_program_that_is_not_there_is_an_error),
 		cmocka_unit_test(a_forgotten_child_is_reaped_in_silence),
 	};

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -371,6 +372,36 @@ static void what_others_may_not_read_but_we_may_is_found(void **state)
 	assert_int_equal(found.n, 1);
 }
 
+static void what_is_found_ahead_is_what_is_found(void **state)
+{
+	OWN(strv) struct strv ahead = { 0 };
+	OWN(strv) struct strv now = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	policy_look_ahead();
+	assert_int_equal(policy_root_only_files("/etc", &ahead, &err), 0);
+	assert_int_equal(policy_root_only_files("/etc", &now, &err), 0);	/* taken once; this one looks */
+	assert_int_equal(ahead.n, now.n);
+	for (size_t i = 0; i < now.n; i++)
+		assert_string_equal(ahead.v[i], now.v[i]);
+}
+
+static void what_was_found_long_ago_is_looked_for_again(void **state)
+{
+	const struct timespec long_ago = { .tv_nsec = 600000000 };
+	OWN(strv) struct strv found = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	policy_look_ahead();
+	nanosleep(&long_ago, NULL);
+	assert_int_equal(policy_root_only_files("/etc", &found, &err), 0);
+	assert_true(found.n > 0);
+}
+
 static void root_reads_more_than_others(void **state)
 {
 	(void)state;
@@ -399,6 +430,8 @@ int main(void)
 		cmocka_unit_test(no_path_binds_nothing),
 		cmocka_unit_test(system_directories_that_exist_are_named),
 		cmocka_unit_test(what_others_may_not_read_but_we_may_is_found),
+		cmocka_unit_test(what_is_found_ahead_is_what_is_found),
+		cmocka_unit_test(what_was_found_long_ago_is_looked_for_again),
 		cmocka_unit_test(root_reads_more_than_others),
 		cmocka_unit_test(names_are_folded_where_the_directory_may_do_so),
 	};
