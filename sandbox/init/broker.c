@@ -319,13 +319,17 @@ static void init_locks(struct broker *b)
 /* The namespaces, and what can only be done in them with the rights that joining gave. */
 static uint32_t enter(struct broker *b, const int fds[JOIN_NUM], int net[NET_FDS_MAX], size_t *ret_n)
 {
+	int is_sealed;
+
 	if (join(fds[JOIN_NETNS], fds[JOIN_MNTNS]) < 0)
 		wire_fail(b->ctl, errno, 0, "join the sandbox's namespaces");
 	close(fds[JOIN_NETNS]);
 	close(fds[JOIN_MNTNS]);
 	if (net_prepare(b, net, ret_n) < 0)
 		wire_fail(b->ctl, errno, 0, "prepare the sandbox's network");
-	return b->blob->may_seal && !seal_denied(b) ? FILTER_SPARED : FILTER_ALL;
+	/* Both, whichever fails: what can be held is. */
+	is_sealed = !seal_devices(b);
+	return b->blob->may_seal && !seal_denied(b) && is_sealed ? FILTER_SPARED : FILTER_ALL;
 }
 
 /* From the plan and the namespaces, if there are any, to a confined process that knows both. */

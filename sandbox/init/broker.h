@@ -252,6 +252,8 @@ int proc_is_closed(const struct broker *b, const char *path);
 int holds_zone(const struct broker *b, const char *path);
 /* judge_write() - 0 if it may be changed; else the errno, *ret_rule naming what decided */
 int judge_write(const struct request *r, const struct place *p, const char **ret_rule);
+/* judge_attributes() - the same for mode, owner, times and attributes: a device node is the host's own */
+int judge_attributes(const struct request *r, const struct place *p, const char **ret_rule);
 /*
  * judge_read() - the rule that forbids reading at clean @path, or NULL. Where mounts hold it, this is for
  * the record; where there are none, also what is out of view
@@ -295,6 +297,13 @@ void *report_thread(void *broker);
  * changes by descriptor have to be trapped. What was mounted stays.
  */
 int seal_denied(struct broker *b);
+
+/*
+ * seal_devices() - Mount the device nodes read-only, which leaves the devices writable: nodes are the
+ * host's, and who owns them, as root does, could change their mode by a descriptor.
+ * 0; -1 where that is not to be had, and then changes by descriptor have to be trapped
+ */
+int seal_devices(struct broker *b);
 
 /* --- the acts --- */
 struct answer do_open(const struct request *r, int at, uint64_t path, uint64_t flags, uint64_t mode,

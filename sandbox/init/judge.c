@@ -178,6 +178,21 @@ int leads_into_view(const struct broker *b, const struct place *p)
 	       !fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode);
 }
 
+/* A terminal made inside is on a file system of the run's own. */
+static int is_hosts_node(const struct broker *b, const struct place *p)
+{
+	return p->zone && p->zone->kind == ZONE_DEV && (b->bare || strncmp(p->path, "/dev/pts/", 9));
+}
+
+int judge_attributes(const struct request *r, const struct place *p, const char **ret_rule)
+{
+	if (!p->denied && is_hosts_node(r->b, p)) {
+		*ret_rule = "/dev";
+		return EPERM;
+	}
+	return judge_write(r, p, ret_rule);
+}
+
 int judge_write(const struct request *r, const struct place *p, const char **ret_rule)
 {
 	/* A rule met on the way holds whatever the zone. */

@@ -66,7 +66,7 @@ static int judge_object(struct object *o, enum file_action action, struct answer
 		*ret = answer_errno(EPERM);
 		return o->p.path[0] == '/';
 	}
-	err = judge_write(&o->r, &o->p, &rule);
+	err = judge_attributes(&o->r, &o->p, &rule);
 	if (!err)
 		return 0;
 	*ret = o->p.zone->quiet ? answer_errno(err) : refuse(&o->r, action, &o->p, rule, err);
@@ -85,7 +85,7 @@ static int by_text(struct object *o, int at)
 	if (from < 0)
 		return 0;
 	o->p.zone = zone_of(o->r.b, o->p.path);
-	if (judge_write(&o->r, &o->p, &rule) || !target_alive(&o->r))
+	if (judge_attributes(&o->r, &o->p, &rule) || !target_alive(&o->r))
 		return 0;
 	o->fd = sys_openat2(from, path_rest(o->text), O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS);
 	if (o->fd < 0)

@@ -135,3 +135,45 @@ int seal_denied(struct broker *b)
 			return -1;
 	return 0;
 }
+
+/* Each node is a mount of its own; what is none, as a terminal's link, is not the host's. */
+static int seal_nodes(int dir)
+{
+	struct mount_attr_ro attr = { .attr_set = MOUNT_ATTR_RDONLY };
+	int own = dup(dir), r = 0;
+	DIR *d = own < 0 ? NULL : fdopendir(own);
+	const struct dirent *e;
+
+	if (!d) {
+		if (own >= 0)
+			close(own);
+		return -1;
+	}
+	while ((e = readdir(d)))
+		if (e->d_type != DT_DIR && e->d_type != DT_LNK && sys_mount_setattr(dir, e->d_name, AT_SYMLINK_NOFOLLOW, &attr) < 0)
+			r = -1;
+	closedir(d);
+	return r;
+}
+
+/* What --device shows: a node, or a directory of them. */
+static int seal_device(const char *path)
+{
+	struct mount_attr_ro attr = { .attr_set = MOUNT_ATTR_RDONLY };
+
+	return sys_mount_setattr(AT_FDCWD, path, AT_RECURSIVE, &attr);
+}
+
+int seal_devices(struct broker *b)
+{
+	int dir = open("/dev", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
+
+	if (dir < 0)
+		return -1;
+	r = seal_nodes(dir);
+	close(dir);
+	for (size_t i = 0; i < b->n_zones; i++)
+		if (b->zones[i].kind == ZONE_DEV && strcmp(b->zones[i].path, "/dev") != 0 && seal_device(b->zones[i].path) < 0)
+			r = -1;
+	return r;
+}
