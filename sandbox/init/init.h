@@ -1,7 +1,6 @@
 /*
  * sandbox/init/init.h - the roles of agate-init
  *
- *	agate-init guard BWRAP ARGV0 ARGS...		becomes bwrap, deaf to Ctrl-C
  *	agate-init stage CTL -- CMD ARGS...	inside, before the command
  *	agate-init broker CTL				outside the pid namespace
  *	agate-init bare CTL BROKERCTL -- CMD ARGS...	both, without namespaces

@@ -295,7 +295,7 @@ static int hear_which_filter(struct stage *s)
 	return 0;
 }
 
-/* Should: answer the signals as it would have without us; the guard made them ignored. */
+/* Should: answer the signals as it would have without us; those typed at a terminal came ignored. */
 static int restore_signals(struct stage *s)
 {
 	for (int sig = 1; sig < 32; sig++) {
