@@ -1,9 +1,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,11 +56,9 @@ void send_errno(int notify, uint64_t id, int err)
 	ioctl(notify, SECCOMP_IOCTL_NOTIF_SEND, &resp);
 }
 
-static int still_there(const struct waiting *w)
+static int still_there(const struct broker *b, uint64_t id)
 {
-	uint64_t id = w->id;
-
-	return !ioctl(w->b->notify, SECCOMP_IOCTL_NOTIF_ID_VALID, &id);
+	return !ioctl(b->notify, SECCOMP_IOCTL_NOTIF_ID_VALID, &id);
 }
 
 static void finish(const struct waiting *w, int fd)
@@ -105,7 +105,7 @@ static void *wait_and_open(void *arg)
 	struct waiting *w = arg;
 	long pause_ms = 1;
 
-	while (still_there(w)) {	/* bounded by the caller's own patience */
+	while (still_there(w->b, w->id)) {	/* bounded by the caller's own patience */
 		struct timespec t = { .tv_nsec = pause_ms * 1000000L };
 
 		if (w->reading >= 0 ? try_reading(w) : try_open(w))
@@ -123,21 +123,29 @@ static void *wait_and_open(void *arg)
 	return NULL;
 }
 
+/* One more thread that waits, and says at its end that there is one less. 0 or -1 */
+static int start(void *(*fn)(void *), void *arg)
+{
+	pthread_t thread;
+
+	if (atomic_fetch_add(&n_waiting, 1) < MAX_WAITING && !pthread_create(&thread, NULL, fn, arg)) {
+		pthread_detach(thread);
+		return 0;
+	}
+	atomic_fetch_sub(&n_waiting, 1);
+	return -1;
+}
+
 /* Start the thread; takes both descriptors, also on failure. */
 static struct answer start_waiting(const struct request *r, int object, int reading, int flags, int cloexec)
 {
 	struct waiting *w = malloc(sizeof(*w));
-	pthread_t thread;
 
 	if (w)
 		*w = (struct waiting){ .b = r->b, .id = r->n->id, .flags = flags, .cloexec = cloexec,
 				       .object = object, .reading = reading };
-	if (w && atomic_fetch_add(&n_waiting, 1) < MAX_WAITING && !pthread_create(&thread, NULL, wait_and_open, w)) {
-		pthread_detach(thread);
+	if (w && !start(wait_and_open, w))
 		return (struct answer){ .kind = ANSWER_LATER, .fd = -1 };
-	}
-	if (w)
-		atomic_fetch_sub(&n_waiting, 1);
 	free(w);
 	if (object >= 0)
 		close(object);
@@ -156,4 +164,73 @@ struct answer open_later(const struct request *r, int object, int flags, int clo
 struct answer read_later(const struct request *r, int fd, int cloexec)
 {
 	return start_waiting(r, -1, fd, 0, cloexec);
+}
+
+/* --- a server whose queue is full --- */
+
+#define CONNECT_TRIES 400
+#define CONNECT_PAUSE_NS 5000000
+
+struct connecting {
+	struct broker *b;
+	uint64_t id;
+	int sock, flags;
+	int dir;	/* or -1 */
+	struct sockaddr_storage a;
+	socklen_t len;
+};
+
+static void connecting_done(struct connecting *c)
+{
+	if (c->dir >= 0)
+		close(c->dir);
+	close(c->sock);
+	free(c);
+}
+
+/* The errno, or 0. A working directory of its own, since the address is a name in it. */
+static int connect_patiently(const struct connecting *c)
+{
+	const struct timespec pause = { .tv_nsec = CONNECT_PAUSE_NS };
+	int r = -1;
+
+	if (c->dir >= 0 && (unshare(CLONE_FS) < 0 || fchdir(c->dir) < 0))
+		return errno;
+	errno = EAGAIN;
+	for (int i = 0; i < CONNECT_TRIES && r < 0 && errno == EAGAIN && still_there(c->b, c->id); i++) {
+		nanosleep(&pause, NULL);
+		r = connect(c->sock, (const struct sockaddr *)&c->a, c->len);
+	}
+	return r < 0 ? errno : 0;
+}
+
+static void *wait_and_connect(void *arg)
+{
+	struct connecting *c = arg;
+	int err = connect_patiently(c);
+
+	fcntl(c->sock, F_SETFL, c->flags);
+	send_errno(c->b->notify, c->id, err);
+	connecting_done(c);
+	atomic_fetch_sub(&n_waiting, 1);
+	return NULL;
+}
+
+struct answer connect_later(const struct request *r, int sock, int flags, int dir, const struct sockaddr *a,
+			    socklen_t len)
+{
+	struct connecting *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		close(sock);
+		return answer_errno(ENOMEM);
+	}
+	*c = (struct connecting){ .b = r->b, .id = r->n->id, .sock = sock, .flags = flags, .len = len,
+				  .dir = dir < 0 ? -1 : fcntl(dir, F_DUPFD_CLOEXEC, 3) };
+	memcpy(&c->a, a, len);
+	if ((dir < 0 || c->dir >= 0) && !start(wait_and_connect, c))
+		return (struct answer){ .kind = ANSWER_LATER, .fd = -1 };
+	fcntl(sock, F_SETFL, flags);
+	connecting_done(c);
+	return answer_errno(EAGAIN);
 }
