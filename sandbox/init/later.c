@@ -22,6 +22,8 @@ struct waiting {
 	int object;
 	int flags;
 	int cloexec;
+	int truncates;	/* to @len, and nothing is handed over */
+	off_t len;
 	int reading;	/* -1, or the FIFO's reading end, which is open and waits for a writer */
 };
 
@@ -71,6 +73,14 @@ static void finish(const struct waiting *w, int fd)
 	close(fd);
 }
 
+static void finish_truncate(const struct waiting *w, int fd)
+{
+	int err = ftruncate(fd, w->len) < 0 ? errno : 0;
+
+	close(fd);
+	send_errno(w->b->notify, w->id, err);
+}
+
 /* One attempt; 1 when the call was answered. */
 static int try_open(const struct waiting *w)
 {
@@ -79,7 +89,9 @@ static int try_open(const struct waiting *w)
 
 	snprintf(link, sizeof(link), "self/fd/%d", w->object);
 	fd = openat(w->b->proc, link, w->flags);
-	if (fd >= 0)
+	if (fd >= 0 && w->truncates)
+		finish_truncate(w, fd);
+	else if (fd >= 0)
 		finish(w, fd);
 	else if (errno != ENXIO && errno != EWOULDBLOCK)
 		send_errno(w->b->notify, w->id, errno);
@@ -136,21 +148,23 @@ static int start(void *(*fn)(void *), void *arg)
 	return -1;
 }
 
-/* Start the thread; takes both descriptors, also on failure. */
-static struct answer start_waiting(const struct request *r, int object, int reading, int flags, int cloexec)
+/* Start the thread for one like @like; takes its descriptors, also on failure. */
+static struct answer start_waiting(const struct request *r, const struct waiting *like)
 {
 	struct waiting *w = malloc(sizeof(*w));
 
-	if (w)
-		*w = (struct waiting){ .b = r->b, .id = r->n->id, .flags = flags, .cloexec = cloexec,
-				       .object = object, .reading = reading };
+	if (w) {
+		*w = *like;
+		w->b = r->b;
+		w->id = r->n->id;
+	}
 	if (w && !start(wait_and_open, w))
 		return (struct answer){ .kind = ANSWER_LATER, .fd = -1 };
 	free(w);
-	if (object >= 0)
-		close(object);
-	if (reading >= 0)
-		close(reading);
+	if (like->object >= 0)
+		close(like->object);
+	if (like->reading >= 0)
+		close(like->reading);
 	return answer_errno(ENFILE);
 }
 
@@ -158,12 +172,21 @@ struct answer open_later(const struct request *r, int object, int flags, int clo
 {
 	int own = fcntl(object, F_DUPFD_CLOEXEC, 3);
 
-	return own < 0 ? answer_errno(ENFILE) : start_waiting(r, own, -1, flags, cloexec);
+	return own < 0 ? answer_errno(ENFILE) :
+	       start_waiting(r, &(struct waiting){ .object = own, .reading = -1, .flags = flags, .cloexec = cloexec });
 }
 
 struct answer read_later(const struct request *r, int fd, int cloexec)
 {
-	return start_waiting(r, -1, fd, 0, cloexec);
+	return start_waiting(r, &(struct waiting){ .object = -1, .reading = fd, .cloexec = cloexec });
+}
+
+struct answer truncate_later(const struct request *r, int object, int flags, off_t len)
+{
+	int own = fcntl(object, F_DUPFD_CLOEXEC, 3);
+
+	return own < 0 ? answer_errno(ENFILE) :
+	       start_waiting(r, &(struct waiting){ .object = own, .reading = -1, .flags = flags, .truncates = 1, .len = len });
 }
 
 /* --- a server whose queue is full --- */

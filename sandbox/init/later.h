@@ -23,6 +23,9 @@ struct answer open_later(const struct request *r, int object, int flags, int clo
 /* read_later() - hand @fd, a FIFO open for reading without O_NONBLOCK in mind, over once somebody writes; takes @fd */
 struct answer read_later(const struct request *r, int fd, int cloexec);
 
+/* truncate_later() - truncate @object (O_PATH, stays the caller's) to @len once open(2) with @flags does not wait */
+struct answer truncate_later(const struct request *r, int object, int flags, off_t len);
+
 /**
  * connect_later() - Connect @sock while the server's queue is full, for two seconds at most
  * @sock:	a copy of the caller's socket; becomes the thread's, also on failure

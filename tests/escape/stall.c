@@ -72,7 +72,8 @@ int main(void)
 	for (int i = 0; i < WAITING; i++) {
 		pids[i] = fork();
 		if (pids[i] == 0) {
-			int fd = i % 4 ? open("plain/pipe", O_WRONLY) : open("plain/leased", O_RDWR);
+			int fd = i % 8 == 1 ? truncate("plain/leased", 0) :
+				 i % 4 ? open("plain/pipe", O_WRONLY) : open("plain/leased", O_RDWR);
 
 			(void)fd;
 			pause();
