@@ -3,10 +3,12 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -198,26 +200,35 @@ struct connecting {
 	struct broker *b;
 	uint64_t id;
 	int sock, flags;
-	int dir;	/* or -1 */
+	int object;	/* O_PATH, or -1 */
 	struct sockaddr_storage a;
 	socklen_t len;
 };
 
 static void connecting_done(struct connecting *c)
 {
-	if (c->dir >= 0)
-		close(c->dir);
+	if (c->object >= 0)
+		close(c->object);
 	close(c->sock);
 	free(c);
 }
 
-/* The errno, or 0. A working directory of its own, since the address is a name in it. */
+socklen_t object_address(int object, struct sockaddr_storage *ret)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int len = snprintf(a.sun_path, sizeof(a.sun_path), "self/fd/%d", object);
+
+	memcpy(ret, &a, sizeof(a));
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)len + 1);
+}
+
+/* The errno, or 0. A working directory of its own, since an object's address is a name in /proc. */
 static int connect_patiently(const struct connecting *c)
 {
 	const struct timespec pause = { .tv_nsec = CONNECT_PAUSE_NS };
 	int r = -1;
 
-	if (c->dir >= 0 && (unshare(CLONE_FS) < 0 || fchdir(c->dir) < 0))
+	if (c->object >= 0 && (unshare(CLONE_FS) < 0 || fchdir(c->b->proc) < 0))
 		return errno;
 	errno = EAGAIN;
 	for (int i = 0; i < CONNECT_TRIES && r < 0 && errno == EAGAIN && still_there(c->b, c->id); i++) {
@@ -239,7 +250,7 @@ static void *wait_and_connect(void *arg)
 	return NULL;
 }
 
-struct answer connect_later(const struct request *r, int sock, int flags, int dir, const struct sockaddr *a,
+struct answer connect_later(const struct request *r, int sock, int flags, int object, const struct sockaddr *a,
 			    socklen_t len)
 {
 	struct connecting *c = calloc(1, sizeof(*c));
@@ -249,9 +260,12 @@ struct answer connect_later(const struct request *r, int sock, int flags, int di
 		return answer_errno(ENOMEM);
 	}
 	*c = (struct connecting){ .b = r->b, .id = r->n->id, .sock = sock, .flags = flags, .len = len,
-				  .dir = dir < 0 ? -1 : fcntl(dir, F_DUPFD_CLOEXEC, 3) };
-	memcpy(&c->a, a, len);
-	if ((dir < 0 || c->dir >= 0) && !start(wait_and_connect, c))
+				  .object = object < 0 ? -1 : fcntl(object, F_DUPFD_CLOEXEC, 3) };
+	if (c->object >= 0)
+		c->len = object_address(c->object, &c->a);
+	else
+		memcpy(&c->a, a, len);
+	if ((object < 0 || c->object >= 0) && !start(wait_and_connect, c))
 		return (struct answer){ .kind = ANSWER_LATER, .fd = -1 };
 	fcntl(sock, F_SETFL, flags);
 	connecting_done(c);

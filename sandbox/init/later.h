@@ -30,12 +30,14 @@ struct answer truncate_later(const struct request *r, int object, int flags, off
  * connect_later() - Connect @sock while the server's queue is full, for two seconds at most
  * @sock:	a copy of the caller's socket; becomes the thread's, also on failure
  * @flags:	its O_* flags, which it gets back; it is non-blocking until then
- * @dir:	O_PATH, stays the caller's: where @a is from; or -1
+ * @object:	the server's socket, O_PATH, stays the caller's; or -1, and @a is its address
  *
  * Return: ANSWER_LATER, or an errno
  */
-struct answer connect_later(const struct request *r, int sock, int flags, int dir, const struct sockaddr *a,
+struct answer connect_later(const struct request *r, int sock, int flags, int object, const struct sockaddr *a,
 			    socklen_t len);
+/* object_address() - @object's address for who stands in the host's /proc; its length */
+socklen_t object_address(int object, struct sockaddr_storage *ret);
 
 /* send_fd() - put @fd into the caller as the call's result; 0, or -1 and errno */
 int send_fd(int notify, uint64_t id, int fd, int cloexec);

@@ -26,15 +26,18 @@ struct unix_address {
 	struct request r;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
 	struct place p;
+	int socket;	/* -1, or O_PATH of what is there */
 };
 
 static void unix_address_done(struct unix_address *u)
 {
+	if (u->socket >= 0)
+		close(u->socket);
 	place_done(&u->p);
 }
 
 #define UNIX_ADDRESS(r_) __attribute__((cleanup(unix_address_done))) struct unix_address u = { \
-	.r = *(r_), .p = { .dir = -1, .object = -1 } }
+	.r = *(r_), .p = { .dir = -1, .object = -1 }, .socket = -1 }
 
 /* The address argument as it was when it was read: what is judged is what is done. */
 struct address {
@@ -137,12 +140,12 @@ static struct made_socket made_sockets[MADE_SOCKETS];
 static size_t n_made;
 static pthread_mutex_t made_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int identify(const struct place *p, struct made_socket *ret)
+static int identify(int dir, const char *name, struct made_socket *ret)
 {
 	struct statx st;
 
 	memset(ret, 0, sizeof(*ret));
-	if (statx(p->dir, p->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) < 0 ||
+	if (statx(dir, name, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) < 0 ||
 	    !S_ISSOCK(st.stx_mode) || !(st.stx_mask & STATX_BTIME))
 		return -1;
 	ret->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
@@ -156,19 +159,19 @@ static void remember_socket(const struct place *p)
 {
 	struct made_socket made;
 
-	if (identify(p, &made) < 0)
+	if (identify(p->dir, p->name, &made) < 0)
 		return;
 	pthread_mutex_lock(&made_lock);
 	made_sockets[n_made++ % MADE_SOCKETS] = made;
 	pthread_mutex_unlock(&made_lock);
 }
 
-static int was_made_here(const struct place *p)
+static int was_made_here(int object)
 {
 	struct made_socket at;
 	int found = 0;
 
-	if (identify(p, &at) < 0)
+	if (identify(object, "", &at) < 0)
 		return 0;
 	pthread_mutex_lock(&made_lock);
 	for (size_t i = 0; i < MADE_SOCKETS && !found; i++)
@@ -227,11 +230,11 @@ static int is_allowed_socket(const struct broker *b, const char *path)
 }
 
 /*
- * Connect to a Unix socket, by the name alone where @p says its directory, without ever
- * waiting in the kernel: the queue of a server inside may stay full for as long as the
- * command likes. A caller that would wait does so for a while, elsewhere.
+ * Connect to a Unix socket, @object or the one at address @to, without ever waiting in
+ * the kernel: the queue of a server inside may stay full for as long as the command
+ * likes. A caller that would wait does so for a while, elsewhere.
  */
-static struct answer connect_unix(const struct request *r, const struct place *p, const struct address *to)
+static struct answer connect_unix(const struct request *r, int object, const struct address *to)
 {
 	int sock = target_take_fd(r, (int)r->n->data.args[0]), flags = sock < 0 ? -1 : fcntl(sock, F_GETFL);
 	const struct sockaddr *addr = (const void *)&to->is;
@@ -239,7 +242,7 @@ static struct answer connect_unix(const struct request *r, const struct place *p
 
 	if (sock < 0)
 		return answer_errno(errno);
-	if (flags < 0 || (p && stand_briefly(r, p->dir) < 0)) {
+	if (flags < 0 || (object >= 0 && stand_in(r, r->b->proc) < 0)) {
 		a = answer_errno(flags < 0 ? EBADF : errno);
 		close(sock);
 		return a;
@@ -248,11 +251,20 @@ static struct answer connect_unix(const struct request *r, const struct place *p
 		fcntl(sock, F_SETFL, flags | O_NONBLOCK);
 	a = answer_result(connect(sock, addr, (socklen_t)to->len));
 	if (!(flags & O_NONBLOCK) && a.kind == ANSWER_ERRNO && a.err == EAGAIN)
-		return connect_later(r, sock, flags, p ? p->dir : -1, addr, (socklen_t)to->len);
+		return connect_later(r, sock, flags, object, addr, (socklen_t)to->len);
 	if (!(flags & O_NONBLOCK))
 		fcntl(sock, F_SETFL, flags);
 	close(sock);
 	return a;
+}
+
+/* To the very socket that was judged: its name may lead elsewhere by now. */
+static struct answer connect_object(const struct request *r, int object)
+{
+	struct address to;
+
+	to.len = object_address(object, &to.is);
+	return connect_unix(r, object, &to);
 }
 
 static struct answer connect_taken(const struct request *r, const struct address *to)
@@ -275,12 +287,11 @@ static struct answer connect_abstract(const struct request *r, const struct addr
 	told.given = "an abstract socket";
 	if (r->b->bare)
 		return refuse(&told, ACT_UNIX_CONNECT, NULL, "without namespaces it may be the host's", EACCES);
-	return connect_unix(r, NULL, to);
+	return connect_unix(r, -1, to);
 }
 
 static struct answer connect_path(const struct request *r, const struct address *to)
 {
-	struct address name;
 	struct answer a;
 	struct stat st;
 	UNIX_ADDRESS(r);
@@ -289,12 +300,14 @@ static struct answer connect_path(const struct request *r, const struct address 
 		return a;
 	if (!u.p.name[0])
 		return answer_errno(ECONNREFUSED);
-	if (fstatat(u.p.dir, u.p.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	u.socket = openat(u.p.dir, u.p.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (u.socket < 0 || fstat(u.socket, &st) < 0)
 		return answer_errno(errno);
-	if (S_ISSOCK(st.st_mode) && u.p.zone && u.p.zone->from_host &&
-	    !is_allowed_socket(r->b, u.p.path) && !was_made_here(&u.p))
+	if (!S_ISSOCK(st.st_mode))	/* a link only since it was looked for */
+		return answer_errno(S_ISLNK(st.st_mode) ? ELOOP : ECONNREFUSED);
+	if (u.p.zone && u.p.zone->from_host && !is_allowed_socket(r->b, u.p.path) && !was_made_here(u.socket))
 		return refuse(&u.r, ACT_UNIX_CONNECT, &u.p, "unix sockets of the host", EACCES);
-	return name_alone(&u.p, &name) < 0 ? answer_errno(errno) : connect_unix(r, &u.p, &name);
+	return connect_object(r, u.socket);
 }
 
 static struct answer connect_internet(const struct request *r, const struct address *to)
