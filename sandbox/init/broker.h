@@ -156,8 +156,10 @@ pid_t target_tgid(const struct request *r);
 int target_is_ours(const struct broker *b, pid_t pid);
 /* target_fd_flags() - the O_* flags of its descriptor @fd, or -1, also for one that is open for nothing (O_PATH) */
 int target_fd_flags(const struct request *r, int fd);
-/* target_take_fd() - a copy of its descriptor @fd, or -1 */
+/* target_take_fd() - a copy of its descriptor @fd, or -1; before kernel 6.9 out of its group's first thread's table */
 int target_take_fd(const struct request *r, int fd);
+/* target_take_first_fd() - a copy of the descriptor @fd of its group's first thread, or -1 */
+int target_take_first_fd(const struct request *r, int fd);
 /*
  * target_take_own_fd() - the same, cheaper the second time, and for certain out of its own table, which a
  * thread may have to itself. -1 where the kernel cannot do this for a thread that is not its group's first.
@@ -196,7 +198,7 @@ struct place {
 	int dir_is_lent;		/* but for this: it is base_find()'s, or the broker's root */
 	int object;			/* -1, or O_PATH of the thing itself when it was reached without a name */
 	int foreign;			/* object is not of this mount namespace (a descriptor the command was started with) */
-	int foreign_flags;		/* O_* flags of that descriptor, or -1 */
+	int foreign_flags;		/* O_* flags of a descriptor of it that the caller has, or -1 */
 	int must_be_dir;		/* the path ended in a slash */
 	char name[NAME_MAX + 1];	/* below dir; "" when only object counts */
 	char path[PATH_MAX];		/* where it is, as the command would see it; or "pipe:[1]" and the like */

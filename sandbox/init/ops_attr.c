@@ -17,6 +17,7 @@
 #include <utime.h>
 
 #include "sandbox/init/broker.h"
+#include "sandbox/init/later.h"
 #include "sandbox/init/sys.h"
 
 /* A judged object and the two ways to name it in a system call. */
@@ -181,16 +182,34 @@ static unsigned int how_of(uint64_t flags)
 	return (flags & AT_SYMLINK_NOFOLLOW ? 0 : WALK_FOLLOW) | (flags & AT_EMPTY_PATH ? WALK_EMPTY : 0);
 }
 
+/* truncate(2) would wait for whoever holds a lease on the file; an open can be told not to. */
+static struct answer truncate_object(const struct object *o, off_t len)
+{
+	const int flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	struct answer a;
+	struct stat st;
+	int fd;
+
+	if (fstat(o->fd, &st) < 0)
+		return answer_errno(errno);
+	if (!S_ISREG(st.st_mode))
+		return answer_errno(S_ISDIR(st.st_mode) ? EISDIR : EINVAL);
+	fd = openat(o->r.b->proc, o->link, flags);
+	if (fd < 0)
+		return errno == EWOULDBLOCK ? truncate_later(&o->r, o->fd, flags, len) : answer_errno(errno);
+	a = answer_result(ftruncate(fd, len));
+	close(fd);
+	return a;
+}
+
 struct answer do_truncate(const struct request *r, uint64_t path, uint64_t len)
 {
 	struct answer a;
 	OBJECT(r);
 
-	if (by_path(&o, AT_FDCWD, path, WALK_FOLLOW, ACT_WRITE_DATA, &a))
-		return a;
-	if (stand_in(r, r->b->proc) < 0)
-		return answer_errno(errno);
-	return answer_result(truncate(o.link, (off_t)len));
+	if ((off_t)len < 0)
+		return answer_errno(EINVAL);
+	return by_path(&o, AT_FDCWD, path, WALK_FOLLOW, ACT_WRITE_DATA, &a) ? a : truncate_object(&o, (off_t)len);
 }
 
 /* --- mode and owner --- */

@@ -142,6 +142,16 @@ struct answer do_symlink(const struct request *r, uint64_t target, int at, uint6
 /* --- link --- */
 
 /*
+ * Without mounts, what lies in a directory of the host stays there: a socket of the host's
+ * would be one of the run's own elsewhere.
+ */
+static int leaves_host(const struct broker *b, const struct place *from, const struct place *to)
+{
+	return b->bare && from->zone && to->zone && from->zone != to->zone &&
+	       (from->zone->from_host || to->zone->from_host);
+}
+
+/*
  * Where there are mounts, the kernel lets nothing pass between them. Where not,
  * we do not: a file that may only be read must get no second name that may be
  * written, and in private directories the command moves things without us, so
@@ -151,6 +161,8 @@ static int crosses_mounts(const struct broker *b, const struct place *from, cons
 {
 	int is_writable = from->zone && (from->zone->kind == ZONE_WRITE || from->zone->kind == ZONE_PRIVATE);
 
+	if (leaves_host(b, from, to))
+		return 1;
 	return b->bare && !(is_native(from) ? is_native(to) : is_writable && !is_native(to));
 }
 
@@ -372,7 +384,7 @@ struct answer do_rename(const struct request *r, int at1, uint64_t path1, int at
 		a = answer_continue();
 	else if (!m.from.name[0] || !m.to.name[0])
 		a = answer_errno(EBUSY);
-	else if (r->b->bare && is_native(&m.from) != is_native(&m.to))
+	else if (leaves_host(r->b, &m.from, &m.to) || (r->b->bare && is_native(&m.from) != is_native(&m.to)))
 		a = answer_errno(EXDEV);
 	else
 		a = move(&m);

@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sandbox/init/broker.h"
+#include "sandbox/init/later.h"
 #include "sandbox/init/net.h"
 #include "sandbox/init/net_internal.h"
 
@@ -26,15 +26,18 @@ struct unix_address {
 	struct request r;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
 	struct place p;
+	int socket;	/* -1, or O_PATH of what is there */
 };
 
 static void unix_address_done(struct unix_address *u)
 {
+	if (u->socket >= 0)
+		close(u->socket);
 	place_done(&u->p);
 }
 
 #define UNIX_ADDRESS(r_) __attribute__((cleanup(unix_address_done))) struct unix_address u = { \
-	.r = *(r_), .p = { .dir = -1, .object = -1 } }
+	.r = *(r_), .p = { .dir = -1, .object = -1 }, .socket = -1 }
 
 /* The address argument as it was when it was read: what is judged is what is done. */
 struct address {
@@ -84,29 +87,41 @@ static int find_path(struct unix_address *u, const struct address *a, unsigned i
 	return -1;
 }
 
-/* Do @call on the caller's socket with the last name alone, standing in its directory. */
-static struct answer at_place(const struct request *r, const struct place *p,
-			      int (*call)(int, const struct sockaddr *, socklen_t))
+/* The last name alone, for whoever stands in its directory. 0, or -1 and errno */
+static int name_alone(const struct place *p, struct address *ret)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	size_t len = strlen(p->name);
-	int sock, result, saved;
 
-	if (len >= sizeof(a.sun_path))
-		return answer_errno(ENAMETOOLONG);
+	if (len >= sizeof(a.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
 	memcpy(a.sun_path, p->name, len + 1);
-	sock = target_take_fd(r, (int)r->n->data.args[0]);
+	ret->len = offsetof(struct sockaddr_un, sun_path) + len + 1;
+	memcpy(&ret->is, &a, sizeof(a));
+	return 0;
+}
+
+static int bind_at(const struct request *r, int sock, const struct place *p)
+{
+	struct address a;
+
+	if (name_alone(p, &a) < 0 || stand_briefly(r, p->dir) < 0)
+		return -1;
+	return bind(sock, (const struct sockaddr *)&a.is, (socklen_t)a.len);
+}
+
+static struct answer bind_taken(const struct request *r, const struct place *p)
+{
+	int sock = target_take_fd(r, (int)r->n->data.args[0]);
+	struct answer a;
+
 	if (sock < 0)
 		return answer_errno(errno);
-	if (stand_briefly(r, p->dir) < 0) {
-		saved = errno;
-		close(sock);
-		return answer_errno(saved);
-	}
-	result = call(sock, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + 1));
-	saved = errno;
+	a = answer_result(bind_at(r, sock, p));
 	close(sock);
-	return result < 0 ? answer_errno(saved) : answer_result(0);
+	return a;
 }
 
 /*
@@ -125,12 +140,12 @@ static struct made_socket made_sockets[MADE_SOCKETS];
 static size_t n_made;
 static pthread_mutex_t made_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int identify(const struct place *p, struct made_socket *ret)
+static int identify(int dir, const char *name, struct made_socket *ret)
 {
 	struct statx st;
 
 	memset(ret, 0, sizeof(*ret));
-	if (statx(p->dir, p->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) < 0 ||
+	if (statx(dir, name, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) < 0 ||
 	    !S_ISSOCK(st.stx_mode) || !(st.stx_mask & STATX_BTIME))
 		return -1;
 	ret->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
@@ -144,19 +159,19 @@ static void remember_socket(const struct place *p)
 {
 	struct made_socket made;
 
-	if (identify(p, &made) < 0)
+	if (identify(p->dir, p->name, &made) < 0)
 		return;
 	pthread_mutex_lock(&made_lock);
 	made_sockets[n_made++ % MADE_SOCKETS] = made;
 	pthread_mutex_unlock(&made_lock);
 }
 
-static int was_made_here(const struct place *p)
+static int was_made_here(int object)
 {
 	struct made_socket at;
 	int found = 0;
 
-	if (identify(p, &at) < 0)
+	if (identify(object, "", &at) < 0)
 		return 0;
 	pthread_mutex_lock(&made_lock);
 	for (size_t i = 0; i < MADE_SOCKETS && !found; i++)
@@ -198,7 +213,7 @@ struct answer do_bind(const struct request *r)
 		return refuse(&u.r, ACT_BIND, &u.p, rule, err);
 	if (take_umask(r) < 0)
 		return answer_errno(ESRCH);
-	a = at_place(r, &u.p, bind);
+	a = bind_taken(r, &u.p);
 	if (a.kind == ANSWER_VALUE && u.p.zone->from_host)
 		remember_socket(&u.p);
 	return a;
@@ -214,44 +229,42 @@ static int is_allowed_socket(const struct broker *b, const char *path)
 	return 0;
 }
 
-/* Where a connect goes: to a place, or to an address that was read. */
-struct aim {
-	const struct place *p;		/* or NULL */
-	const struct address *a;
-};
-
-static struct answer connect_once(const struct request *r, int sock, const struct aim *aim)
-{
-	return aim->p ? at_place(r, aim->p, connect) :
-			answer_result(connect(sock, (const struct sockaddr *)&aim->a->is, (socklen_t)aim->a->len));
-}
-
 /*
- * Connect to a Unix socket without ever waiting in the kernel: the backlog of a
- * socket inside may stay full for as long as the command likes. A caller that
- * would wait is served again for a while.
+ * Connect to a Unix socket, @object or the one at address @to, without ever waiting in
+ * the kernel: the queue of a server inside may stay full for as long as the command
+ * likes. A caller that would wait does so for a while, elsewhere.
  */
-static struct answer connect_patiently(const struct request *r, const struct aim *aim)
+static struct answer connect_unix(const struct request *r, int object, const struct address *to)
 {
-	const struct timespec pause = { .tv_nsec = 5000000 };
 	int sock = target_take_fd(r, (int)r->n->data.args[0]), flags = sock < 0 ? -1 : fcntl(sock, F_GETFL);
+	const struct sockaddr *addr = (const void *)&to->is;
 	struct answer a;
 
-	if (flags < 0)
-		return answer_errno(sock < 0 ? errno : EBADF);
+	if (sock < 0)
+		return answer_errno(errno);
+	if (flags < 0 || (object >= 0 && stand_in(r, r->b->proc) < 0)) {
+		a = answer_errno(flags < 0 ? EBADF : errno);
+		close(sock);
+		return a;
+	}
 	if (!(flags & O_NONBLOCK))
 		fcntl(sock, F_SETFL, flags | O_NONBLOCK);
-	a = connect_once(r, sock, aim);
-	for (int i = 0; i < 400 && !(flags & O_NONBLOCK) && a.kind == ANSWER_ERRNO && a.err == EAGAIN; i++) {
-		nanosleep(&pause, NULL);
-		if (!target_alive(r))
-			break;
-		a = connect_once(r, sock, aim);
-	}
+	a = answer_result(connect(sock, addr, (socklen_t)to->len));
+	if (!(flags & O_NONBLOCK) && a.kind == ANSWER_ERRNO && a.err == EAGAIN)
+		return connect_later(r, sock, flags, object, addr, (socklen_t)to->len);
 	if (!(flags & O_NONBLOCK))
 		fcntl(sock, F_SETFL, flags);
 	close(sock);
 	return a;
+}
+
+/* To the very socket that was judged: its name may lead elsewhere by now. */
+static struct answer connect_object(const struct request *r, int object)
+{
+	struct address to;
+
+	to.len = object_address(object, &to.is);
+	return connect_unix(r, object, &to);
 }
 
 static struct answer connect_taken(const struct request *r, const struct address *to)
@@ -274,7 +287,7 @@ static struct answer connect_abstract(const struct request *r, const struct addr
 	told.given = "an abstract socket";
 	if (r->b->bare)
 		return refuse(&told, ACT_UNIX_CONNECT, NULL, "without namespaces it may be the host's", EACCES);
-	return connect_patiently(r, &(struct aim){ .a = to });
+	return connect_unix(r, -1, to);
 }
 
 static struct answer connect_path(const struct request *r, const struct address *to)
@@ -287,12 +300,14 @@ static struct answer connect_path(const struct request *r, const struct address 
 		return a;
 	if (!u.p.name[0])
 		return answer_errno(ECONNREFUSED);
-	if (fstatat(u.p.dir, u.p.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	u.socket = openat(u.p.dir, u.p.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (u.socket < 0 || fstat(u.socket, &st) < 0)
 		return answer_errno(errno);
-	if (S_ISSOCK(st.st_mode) && u.p.zone && u.p.zone->from_host &&
-	    !is_allowed_socket(r->b, u.p.path) && !was_made_here(&u.p))
+	if (!S_ISSOCK(st.st_mode))	/* a link only since it was looked for */
+		return answer_errno(S_ISLNK(st.st_mode) ? ELOOP : ECONNREFUSED);
+	if (u.p.zone && u.p.zone->from_host && !is_allowed_socket(r->b, u.p.path) && !was_made_here(u.socket))
 		return refuse(&u.r, ACT_UNIX_CONNECT, &u.p, "unix sockets of the host", EACCES);
-	return connect_patiently(r, &(struct aim){ .p = &u.p });
+	return connect_object(r, u.socket);
 }
 
 static struct answer connect_internet(const struct request *r, const struct address *to)

@@ -331,7 +331,7 @@ int target_take_own_fd(const struct request *r, int fd)
 	return w->pidfd < 0 ? -1 : sys_pidfd_getfd(w->pidfd, fd);
 }
 
-int target_take_fd(const struct request *r, int fd)
+int target_take_first_fd(const struct request *r, int fd)
 {
 	pid_t tgid = target_tgid(r);
 	int pidfd, got, saved;
@@ -346,4 +346,12 @@ int target_take_fd(const struct request *r, int fd)
 	close(pidfd);
 	errno = saved;
 	return got;
+}
+
+int target_take_fd(const struct request *r, int fd)
+{
+	int got = target_take_own_fd(r, fd);
+
+	/* Nearly all threads have one table: where only its group's first can be asked, that is it. */
+	return got < 0 && r->w->pidfd < 0 ? target_take_first_fd(r, fd) : got;
 }

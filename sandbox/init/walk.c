@@ -287,28 +287,65 @@ static int is_own_fd_dir(const struct request *r, const char *dir)
 	return !strcmp(dir, own) || !strcmp(dir, by_task);
 }
 
+/* Is @fd open for something, and is that @object? */
+static int is_open_on(int fd, int object)
+{
+	struct stat is, wanted;
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && !(flags & O_PATH) && !fstat(fd, &is) && !fstat(object, &wanted) &&
+	       is.st_dev == wanted.st_dev && is.st_ino == wanted.st_ino;
+}
+
+/*
+ * A copy of the caller's descriptor @number, by which it reached @object, if it is open on that; else -1.
+ * What is at the number can have changed since, and /proc/PID/fd may show another thread's table than the caller's.
+ */
+static int take_open(const struct request *r, int number, int object)
+{
+	for (int first = 0; first < 2; first++) {
+		int fd = first ? target_take_first_fd(r, number) : target_take_fd(r, number);
+
+		if (fd >= 0 && is_open_on(fd, object))
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
+	return -1;
+}
+
+/* What the caller may do with foreign @object: as much as by the descriptor it has of it. O_* flags, or -1 */
+static int given_flags(const struct request *r, int number, int object)
+{
+	int fd = take_open(r, number, object), flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+
+	if (fd >= 0)
+		close(fd);
+	return flags;
+}
+
 /*
  * Without mounts, what the command was given when it started (a log file as
  * standard error) lies in the same tree as all that is out of view. Nobody opens
  * anything there after the start, but by O_PATH, which opens nothing; so a
- * descriptor that is open for something was given. We take it itself: what is
- * at its number may change.
+ * descriptor that is open for something was given.
  */
 static void take_given(struct walker *w, int number)
 {
 	struct place *p = w->at;
-	int fd = target_take_fd(w->r, number), flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+	int fd = take_open(w->r, number, p->object);
 
-	if (flags < 0 || (flags & O_PATH) || fd_path(w->r->b, fd, p->path) < 0) {
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0)
+		return;
+	if (fd_path(w->r->b, fd, p->path) < 0) {
+		close(fd);
 		return;
 	}
 	close(p->object);
 	p->object = fd;
 	p->zone = NULL;
 	p->foreign = 1;
-	p->foreign_flags = flags;
+	p->foreign_flags = fcntl(fd, F_GETFL);
 }
 
 /*
@@ -339,7 +376,7 @@ static int follow_magic(struct walker *w, const char *dir, const char *name, con
 	if (settle_on_object(w, fd) < 0)
 		return -1;
 	if (w->at->foreign && is_own_fd_dir(w->r, dir))
-		w->at->foreign_flags = target_fd_flags(w->r, atoi(name));
+		w->at->foreign_flags = given_flags(w->r, atoi(name), w->at->object);
 	if (w->at->zone && w->at->zone->kind == ZONE_HIDDEN && is_own_fd_dir(w->r, dir))
 		take_given(w, atoi(name));
 	return 1;
@@ -714,7 +751,7 @@ int walk_fd(const struct request *r, int at, struct place *ret)
 	if (settle_on_object(&w, fd) < 0)
 		return -1;
 	if (ret->foreign && at != AT_FDCWD)
-		ret->foreign_flags = target_fd_flags(r, at);
+		ret->foreign_flags = given_flags(r, at, ret->object);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
  *
  *	RUN: options of `agate run`     {host} {state} {home} {repo} are filled in
  *	EXPECT: action=A|B target=GLOB  a row that must be on record afterwards
+ *	STDIN: FILE                     given to the command, opened for reading; filled in as well
  *	HOST: a line of shell           done outside meanwhile, see replaced.c; it has the
  *	                                facts of told(), and says a line when the run may start
  *

@@ -6,8 +6,23 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "tests/escape/attack.h"
+
+/* A server and its client, by descriptors of the thread alone. */
+static void talk(void)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX, .sun_path = "thread.sock" };
+	int server = socket(AF_UNIX, SOCK_STREAM, 0), client = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	works(bind(server, (struct sockaddr *)&to, sizeof(to)), "bind a socket of the thread's");
+	works(listen(server, 1), "listen on it");
+	works(connect(client, (struct sockaddr *)&to, sizeof(to)), "connect another to it");
+	close(server);
+	close(client);
+}
 
 static void *own(void *cookie)
 {
@@ -22,6 +37,7 @@ static void *own(void *cookie)
 	refused(put_at(slot, "post-commit"), "plant by the thread's descriptor");
 	refused(put(spell("/proc/thread-self/fd/%d/post-commit", slot)), "plant by /proc/thread-self");
 	refused(put("/proc/thread-self/cwd/two.key"), "make by /proc/thread-self/cwd");
+	talk();
 	works(put("thread.txt"), "make an ordinary file by the thread's directory");
 	return NULL;
 }
