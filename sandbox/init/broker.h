@@ -144,12 +144,12 @@ int target_umask(const struct request *r, mode_t *ret);
 void target_umask_changes(const struct request *r);
 /* target_ids() - thread group as we count, and both ids as the command counts */
 int target_ids(const struct request *r, pid_t *ret_tgid, pid_t *ret_inner_tgid, pid_t *ret_inner_tid);
+enum target_map { TARGET_USERS, TARGET_GROUPS };
 /*
- * target_id() - user or group @id as we count, whose user namespace may be another than the command's;
- * @map: "uid_map" or "gid_map". 0, or -1 and errno: EPERM for one that is nobody there, as outside for
- * one that is somebody else
+ * target_id() - user or group @id as we count, whose user namespace may be another than the command's.
+ * 0, or -1 and errno: EPERM for one that is nobody there, as outside for one that is somebody else
  */
-int target_id(const struct request *r, const char *map, uint32_t id, uint32_t *ret);
+int target_id(const struct request *r, enum target_map which, uint32_t id, uint32_t *ret);
 /* target_tgid() - its thread group alone, as we count; cheaper. -1 and errno */
 pid_t target_tgid(const struct request *r);
 /* target_is_ours() - 1 if @pid, as we count, descends from us; without namespaces that is the run */

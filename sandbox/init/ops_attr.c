@@ -253,8 +253,8 @@ static struct answer chown_object(const struct object *o, uint64_t uid, uint64_t
 {
 	uint32_t our_uid, our_gid;
 
-	if (target_id(&o->r, "uid_map", (uint32_t)uid, &our_uid) < 0 ||
-	    target_id(&o->r, "gid_map", (uint32_t)gid, &our_gid) < 0)
+	if (target_id(&o->r, TARGET_USERS, (uint32_t)uid, &our_uid) < 0 ||
+	    target_id(&o->r, TARGET_GROUPS, (uint32_t)gid, &our_gid) < 0)
 		return answer_errno(errno);
 	return answer_result(fchownat(o->fd, "", our_uid, our_gid, AT_EMPTY_PATH));
 }

@@ -229,15 +229,33 @@ int target_ids(const struct request *r, pid_t *ret_tgid, pid_t *ret_inner_tgid, 
 	return 0;
 }
 
-int target_id(const struct request *r, const char *map, uint32_t id, uint32_t *ret)
+/* A map is written once, and no process of a run has another: user namespaces are refused. */
+static const char *read_map(const struct request *r, enum target_map which)
+{
+	static const char *const files[] = { [TARGET_USERS] = "uid_map", [TARGET_GROUPS] = "gid_map" };
+	static _Atomic(const char *) maps[2];
+	const char *have = maps[which], *none = NULL;
+	char text[4096], *copy;
+
+	if (have)
+		return have;
+	copy = read_proc(r, files[which], text, sizeof(text)) < 0 ? NULL : strdup(text);
+	if (!copy || atomic_compare_exchange_strong(&maps[which], &none, copy))
+		return copy;
+	free(copy);	/* another thread was faster */
+	return maps[which];
+}
+
+int target_id(const struct request *r, enum target_map which, uint32_t id, uint32_t *ret)
 {
 	unsigned long first, ours, n;
-	char text[4096];
+	const char *text;
 
 	*ret = id;
 	if (id == (uint32_t)-1)
 		return 0;
-	if (read_proc(r, map, text, sizeof(text)) < 0)
+	text = read_map(r, which);
+	if (!text)
 		return -1;
 	/* The second column is told as we count, who open the file. */
 	for (const char *line = text; line && sscanf(line, "%lu %lu %lu", &first, &ours, &n) == 3;) {
