@@ -98,7 +98,7 @@ says "$WORK/out" '^\{"n":3,"verdict":"deny"'
 says "$WORK/out" '^\{"n":4,"verdict":"allow"'
 printf 'ls\n' | run 0 "$AGATE" check --batch -
 # A batch is escaped: the end of the here-document is on a line of its own, and one backslash is left.
-printf '%s\n' 'cat <<E\nx\nE' 'find . -name x \\;' "grep '\bx' y" | run 0 "$AGATE" check --mode plan --batch -
+printf '%s\n' 'cat <<E\nx\nE' 'find . -name x -exec grep y {} \\;' "grep '\bx' y" | run 0 "$AGATE" check --mode plan --batch -
 printf '%s\n' 'cat <<E\nx\nE\ntouch y' | run 126 "$AGATE" check --mode plan --batch -
 says "$WORK/out" '"span":\[15,20\]|"span":\[1[0-9],'
 wrong 'agate check needs either one line or --batch' check
