@@ -47,7 +47,6 @@
 #define SETUP_MS 30000		/* from the start to the command */
 #define REAP_MS 12000		/* for the broker to kill what the command left behind */
 
-
 struct runner_run {
 	struct loop *loop;
 	struct run_params p;

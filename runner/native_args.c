@@ -531,7 +531,7 @@ static void keep(struct args *a, struct strv *list, const char *guest)
 /* What only root may read stays so when root, or a member of a system group, runs agate. */
 static int add_root_only(struct args *a, struct err *err)
 {
-	static const char *const roots[] = SECRET_ROOTS;
+	static const char *const roots[] = { SECRET_ROOTS };
 	OWN(strv) struct strv hidden = { 0 };
 
 	if (!policy_reads_more())

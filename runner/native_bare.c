@@ -84,7 +84,7 @@ static int find_system(struct bare_view *v)
 /* What only root may read stays so when root, or a member of a system group, runs agate. */
 static int find_root_only(struct bare_view *v, struct err *err)
 {
-	static const char *const roots[] = SECRET_ROOTS;
+	static const char *const roots[] = { SECRET_ROOTS };
 
 	if (!policy_reads_more())
 		return 0;

@@ -85,7 +85,7 @@ static int touch(const char *one, const char *other)
 /* "--ro-bind /etc /etc", of a real directory */
 static int is_system_bind(char *const *at, const char *mask)
 {
-	static const char *const dirs[] = { "/etc", "/opt" };
+	static const char *const dirs[] = { SECRET_ROOTS };
 	struct stat st;
 
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)

@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/own.h"
 #include "base/strv.h"
+#include "sandbox/init/proto.h"
 #include "sandbox/policy.h"
 
 #define MAX_WALK 100000		/* entries below one system directory */
@@ -31,7 +32,7 @@
 #define MAX_GROUPS 65536
 
 /* Those that runner/ asks about: one that is missing here is looked through when it does. */
-static const char *const guarded_dirs[] = { "/etc", "/opt", NULL };
+static const char *const guarded_dirs[] = { SECRET_ROOTS, NULL };
 
 int policy_reads_more(void)
 {

@@ -23,6 +23,7 @@
 #include "sandbox/init/init.h"
 #include "sandbox/init/later.h"
 #include "sandbox/init/net.h"
+#include "sandbox/init/opening.h"
 #include "sandbox/init/sys.h"
 #include "sandbox/init/wire.h"
 
@@ -103,8 +104,7 @@ static int bad_resolve(uint64_t resolve)
 static int bad_how(const struct open_how *how)
 {
 	const uint64_t tmpfile = O_TMPFILE & ~O_DIRECTORY;
-	const uint64_t known = O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | O_SYNC | O_ASYNC |
-			       O_DIRECT | 0100000 /* O_LARGEFILE */ | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | O_PATH | tmpfile;
+	const uint64_t known = OPEN_KNOWN | O_PATH;
 	const uint64_t with_path = O_DIRECTORY | O_NOFOLLOW | O_PATH | O_CLOEXEC;
 
 	return (how->flags & ~known) || how->mode & ~(uint64_t)(how->flags & (O_CREAT | tmpfile) ? 07777 : 0) ||

@@ -127,7 +127,7 @@ const char *judge_place_read(const struct broker *b, const struct place *p)
 /* What a user shows by a bind lies in a zone of its own, and is shown whatever its mode. */
 static int is_in_secret_root(const struct broker *b, const char *path)
 {
-	static const char *const roots[] = SECRET_ROOTS;
+	static const char *const roots[] = { SECRET_ROOTS };
 	const struct zone *z = zone_of(b, path);
 
 	for (size_t i = 0; z && z->kind == ZONE_READ && i < sizeof(roots) / sizeof(roots[0]); i++) {

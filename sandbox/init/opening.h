@@ -10,6 +10,10 @@
 
 #define OPEN_ATTEMPTS 8	/* a last part that keeps turning into a link is a game being played */
 
+/* What openat2(2) knows beside O_PATH; flags that openat(2) does not know it passes over. */
+#define OPEN_KNOWN (O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | O_SYNC | O_ASYNC | O_DIRECT | \
+		    0100000 /* O_LARGEFILE */ | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | O_TMPFILE)
+
 /* Flags that make no sense on an object that is already found. */
 #define OPEN_FINDING (O_CREAT | O_EXCL | O_NOFOLLOW)
 

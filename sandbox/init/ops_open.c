@@ -68,10 +68,6 @@ static int is_program(const struct opening *o, int fd)
 	return !fstat(fd, &st) && S_ISREG(st.st_mode) && (st.st_mode & 0111);
 }
 
-/* What openat2(2) knows; the flags that openat(2) does not know it passes over. */
-#define KNOWN_FLAGS (O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | O_SYNC | O_ASYNC | O_DIRECT | \
-		     0100000 /* O_LARGEFILE */ | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | O_TMPFILE)
-
 /* Open the name that was judged. O_NOFOLLOW would do as well, but the caller would see it. */
 int open_unfollowed(const struct opening *o, int used)
 {
@@ -79,7 +75,7 @@ int open_unfollowed(const struct opening *o, int used)
 
 	/* O_DIRECTORY would do as well, and be seen too. */
 	snprintf(name, sizeof(name), "%s%s", o->p->name, o->p->must_be_dir ? "/" : "");
-	return sys_openat2(o->p->dir, name, (uint64_t)(used & KNOWN_FLAGS), makes(used) ? o->mode : 0, RESOLVE_NO_SYMLINKS);
+	return sys_openat2(o->p->dir, name, (uint64_t)(used & OPEN_KNOWN), makes(used) ? o->mode : 0, RESOLVE_NO_SYMLINKS);
 }
 
 /* Hand @fd, opened with @used, over with the caller's own idea of blocking. */
@@ -262,13 +258,10 @@ static struct answer open_name(const struct opening *o)
 
 /* --- the short way --- */
 
-/* openat2(2) refuses flags it does not know, and some that say nothing; the rest may change what is found. */
-#define PLAIN_FLAGS (O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC | \
-		     O_DSYNC | O_SYNC | O_DIRECT | O_LARGEFILE | O_NOATIME)
-
+/* Those that openat2(2) does not know mean nothing to openat(2); some ask for more than one name. */
 static int is_plain(int flags)
 {
-	return !(flags & ~PLAIN_FLAGS) && (flags & O_ACCMODE) != O_ACCMODE;
+	return !(flags & ~(OPEN_KNOWN & ~(O_DIRECTORY | O_TMPFILE | O_ASYNC))) && (flags & O_ACCMODE) != O_ACCMODE;
 }
 
 /* May clean @path be opened so, in a directory where it is for us to do? */

@@ -44,7 +44,7 @@
 #define POOL6_BITS 32
 
 /* Where what only root may read is not for a run that root starts either. */
-#define SECRET_ROOTS { "/etc", "/opt" }
+#define SECRET_ROOTS "/etc", "/opt"
 
 #define PROTO_HOST_PORTS 8	/* ports of the host's loopback that a run may reach */
 
